@@ -1,0 +1,51 @@
+"""Non-local image denoising with trained, unrolled networks.
+
+``nlnet.denoise(image, sigma)`` removes white Gaussian noise from a grayscale or color image.
+Names are loaded when first used, so that ``import nlnet`` and the command line start at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from nlnet.errors import Cancelled, FileError, InputError, ModelError, NLNetError
+
+if TYPE_CHECKING:
+    from nlnet.config import NetworkConfig
+    from nlnet.denoising import denoise
+    from nlnet.model import Model, load_model
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancelled",
+    "FileError",
+    "InputError",
+    "Model",
+    "ModelError",
+    "NLNetError",
+    "NetworkConfig",
+    "__version__",
+    "denoise",
+    "load_model",
+]
+
+_LAZY = {
+    "Model": "nlnet.model",
+    "NetworkConfig": "nlnet.config",
+    "denoise": "nlnet.denoising",
+    "load_model": "nlnet.model",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

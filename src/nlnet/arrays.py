@@ -1,0 +1,14 @@
+"""The array types that signatures speak of."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+"""Float32 or float64."""
+Groups: TypeAlias = npt.NDArray[np.int8]
+"""Offsets (dy, dx) of the members of each pixel's group: (H, W, K, 2)."""

@@ -1,0 +1,77 @@
+"""The command line: ``nlnet COMMAND``.
+
+Only the standard library is imported here and in the commands' parsers; whatever takes time to
+load is imported when a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from nlnet import __version__
+from nlnet.cli import denoise, evaluate, import_model, models
+from nlnet.errors import NLNetError
+
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+_DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
+_EPILOG = """\
+examples:
+  nlnet denoise noisy.png -o clean.png --sigma 25    denoise one image
+  nlnet models                                       list the models that come with nlnet
+  nlnet evaluate photos/ --sigma 25 --model gray-5x5 measure PSNR, SSIM and time
+
+'nlnet COMMAND --help' says more about a command.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        _print_error(f"{message} (see '{self.prog} --help')")
+        sys.exit(EXIT_ERROR)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = _Parser(
+        prog="nlnet",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"nlnet {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (denoise, evaluate, models, import_model):
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        arguments = build_parser().parse_args(argv)
+        arguments.run(arguments)
+        # Here, not at the interpreter's exit: a closed pipe must still be caught.
+        sys.stdout.flush()
+    except NLNetError as error:
+        _print_error(str(error))
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        print("nlnet: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `head` does. What is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _print_error(message: str) -> None:
+    print("nlnet: error: " + " ".join(message.split()), file=sys.stderr)

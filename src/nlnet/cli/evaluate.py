@@ -1,0 +1,111 @@
+"""``nlnet evaluate``: PSNR, SSIM and time of a model on a folder of clean images."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nlnet.cli.arguments import Subparsers, add_sigma, add_threads, whole_number
+from nlnet.cli.output import check_output
+from nlnet.errors import InputError
+
+if TYPE_CHECKING:
+    from nlnet.evaluate import Evaluation, Score
+
+_DESCRIPTION = """\
+Add noise to every image of a folder, denoise it, and compare with the original. Noise depends on
+the seed and the position of a file in sorted order only, so that results can be repeated.
+"""
+_EPILOG = """\
+examples:
+  nlnet evaluate photos/ --sigma 25 --model gray-5x5
+  nlnet evaluate photos/ --sigma 25 --model color-5x5 --ids test.txt --json result.json
+
+Gray models read color files as luma. Seconds are those of a warm call, files and noise left out.
+"""
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure a model on a folder of clean images",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of clean 8-bit images")
+    add_sigma(parser)
+    parser.add_argument(
+        "--model", required=True, metavar="M", help="family, model name or model file"
+    )
+    parser.add_argument(
+        "--ids", type=Path, metavar="FILE", help="only the file stems in FILE, one a line"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number,
+        default=0,
+        metavar="N",
+        help="seed of the first image's noise (default: 0)",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="OUT", help="also write the results here, over an older file"
+    )
+    add_threads(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Evaluate a model, print the table, and write the JSON if asked."""
+    from nlnet.cli.progress import count_bar
+    from nlnet.evaluate import evaluate_folder, list_images, read_ids
+    from nlnet.files import write_atomically
+    from nlnet.model import select_model
+
+    if arguments.json is not None:
+        _check_json(arguments.json)
+    ids = None if arguments.ids is None else read_ids(arguments.ids)
+    total = len(list_images(arguments.folder, ids))
+    with count_bar("evaluate", total) as advance:
+        evaluation = evaluate_folder(
+            arguments.folder,
+            select_model(arguments.model, arguments.sigma),
+            arguments.sigma,
+            seed=arguments.seed,
+            ids=ids,
+            threads=arguments.threads,
+            report=lambda name, score: advance(),
+        )
+    print(format_table(evaluation))
+    if arguments.json is not None:
+        text = json.dumps(evaluation.to_json(), indent=2) + "\n"
+        write_atomically(arguments.json, text.encode())
+
+
+def _check_json(path: Path) -> None:
+    # An older result may be replaced, so a slip must not be able to name an image or the ids.
+    if path.suffix != ".json":
+        raise InputError(f"The output {str(path)!r} must have the suffix '.json'.")
+    check_output(path, overwrite=True)
+
+
+def format_table(evaluation: Evaluation) -> str:
+    """Lay out an evaluation as a table, one line an image and the means last."""
+    width = max(len("image"), *map(len, evaluation.images))
+
+    def line(name: str, score: Score) -> str:
+        return f"{name:<{width}}  {score.psnr:8.3f}  {score.ssim:7.4f}  {score.seconds:8.3f}"
+
+    header = f"{'image':<{width}}  {'PSNR':>8}  {'SSIM':>7}  {'seconds':>8}"
+    return "\n".join(
+        [
+            f"{evaluation.model}, sigma {evaluation.sigma:g}, seed {evaluation.seed}",
+            header,
+            *(line(name, score) for name, score in evaluation.images.items()),
+            "-" * len(header),
+            line("mean", evaluation.mean),
+        ]
+    )

@@ -1,0 +1,38 @@
+"""What must hold for an output file, checked before the work that fills it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from nlnet.errors import FileError
+
+
+def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> None:
+    """Raise FileError unless `path` can be written without harm.
+
+    Its folder must exist and take new files; the file must not exist, or be a plain file that may
+    be replaced; and it must not be `source`, under whatever name or link.
+    """
+    if source is not None and source.exists() and path.exists() and path.samefile(source):
+        raise FileError(f"The output {str(path)!r} is the input itself; choose another name.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"The output {str(path)!r} exists, but is not a plain file.")
+    if os.path.lexists(path) and not overwrite:
+        raise FileError(f"The output {str(path)!r} exists; replace it with --overwrite.")
+    _check_folder(path.parent)
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise FileError(f"The output folder {str(folder)!r} does not exist.")
+    try:
+        # Trying tells more than permission bits: file systems may be read-only or full.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(
+            f"The output folder {str(folder)!r} cannot be written: {reason}."
+        ) from error

@@ -1,0 +1,135 @@
+"""The shape of a network: every size the paper leaves to the experiment, in one place."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from nlnet.errors import ModelError
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+    """Sizes and switches of a network; the defaults are the paper's grayscale 5x5 model.
+
+    Parameters
+    ----------
+    channels : int
+        1 for grayscale, 3 for RGB.
+    stages : int
+        Number of unrolled proximal-gradient stages, S in the paper.
+    patch_size : int
+        Side p of the square patches, odd; a patch has P = p * p pixels.
+    group_size : int
+        Number K of patches in a group, the reference patch included.
+    window : int
+        Side of the square search window around each pixel, odd and at most 255.
+    rbf_count : int
+        Number M of Gaussians in each mixture.
+    rbf_range : float
+        The Gaussians' centres cover [-rbf_range, rbf_range] evenly; the argument is clipped to it.
+    rbf_std : float or None
+        Standard deviation of the Gaussians; None means the spacing of their centres.
+    odd : bool
+        Whether the mixtures are odd functions, with half the free coefficients.
+    project_every_stage : bool
+        Clip to the intensity box after every stage (the paper) or only at the end.
+
+    Examples
+    --------
+    >>> NetworkConfig(patch_size=7).filter_count
+    48
+    """
+
+    channels: int = 1
+    stages: int = 5
+    patch_size: int = 5
+    group_size: int = 8
+    window: int = 31
+    rbf_count: int = 63
+    rbf_range: float = 100.0
+    rbf_std: float | None = None
+    odd: bool = True
+    project_every_stage: bool = True
+
+    def __post_init__(self) -> None:
+        rules = {
+            "channels": (self.channels in (1, 3), "1 or 3"),
+            "stages": (self.stages >= 1, "at least 1"),
+            "patch_size": (self.patch_size >= 3 and self.patch_size % 2 == 1, "odd, at least 3"),
+            "window": (3 <= self.window <= 255 and self.window % 2 == 1, "odd, from 3 to 255"),
+            "group_size": (1 <= self.group_size <= self.window**2, "from 1 to window squared"),
+            "rbf_count": (self.rbf_count >= 2, "at least 2"),
+            "rbf_range": (0 < self.rbf_range < math.inf, "above 0 and finite"),
+            "rbf_std": (
+                self.rbf_std is None or 0 < self.rbf_std < math.inf,
+                "above 0 and finite",
+            ),
+        }
+        for name, (holds, wanted) in rules.items():
+            if not holds:
+                raise ModelError(f"{name} is {getattr(self, name)}, but must be {wanted}.")
+
+    @property
+    def patch_radius(self) -> int:
+        """Pixels from a patch's centre to its edge."""
+        return self.patch_size // 2
+
+    @property
+    def filter_count(self) -> int:
+        """Filters of a stage: one fewer than a patch has pixels, for there is no DC filter."""
+        return self.patch_size**2 - 1
+
+    @property
+    def gaussian_std(self) -> float:
+        """Standard deviation of the Gaussians on the 0-255 scale."""
+        return self.rbf_std or 2 * self.rbf_range / (self.rbf_count - 1)
+
+    @property
+    def free_coefficients(self) -> int:
+        """Coefficients of one mixture that are learned: M, or M // 2 for an odd one."""
+        return self.rbf_count // 2 if self.odd else self.rbf_count
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of learned values in the whole network."""
+        mixing = self.filter_count**2
+        mixtures = self.channels * self.filter_count * self.free_coefficients
+        return self.stages * (mixing + mixtures + self.group_size + 1)
+
+    @property
+    def reach(self) -> int:
+        """How far, in pixels, the output at a pixel depends on the input around it."""
+        return self.stages * 2 * (self.window // 2 + self.patch_radius)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> NetworkConfig:
+        """Build a config from plain values; an unknown key or a wrong type is an error."""
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - set(fields))
+        if unknown:
+            raise ModelError(
+                f"Unknown network setting {', '.join(map(repr, unknown))}; "
+                f"the known ones are {', '.join(fields)}."
+            )
+        for name, value in values.items():
+            expected = type(fields[name].default)
+            if name == "rbf_std":
+                fits = value is None or _is_number(value)
+            elif expected is float:
+                fits = _is_number(value)
+            else:
+                fits = type(value) is expected
+            if not fits:
+                raise ModelError(f"Network setting {name!r} has the unusable value {value!r}.")
+        return cls(**values)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the config as plain values, the inverse of :meth:`from_mapping`."""
+        return dataclasses.asdict(self)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

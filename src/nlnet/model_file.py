@@ -1,0 +1,187 @@
+"""The file format of a model: strict to read, and the same bytes for the same model.
+
+A model is one safetensors file. It has four float32 tensors, stacked over the S stages:
+
+=================  ==========================================================
+``filters``        (S, P-1, P)
+``group_weights``  (S, K)
+``coefficients``   (S, C, P-1, M), or the first M // 2 of them if they are odd
+``step_sizes``     (S,)
+=================  ==========================================================
+
+Its metadata has the single key ``nlnet``, a JSON object with the fields of `Header` and the
+format's version. A single key, because safetensors writes several in random order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from nlnet.config import NetworkConfig
+from nlnet.errors import FileError, ModelError
+from nlnet.parameters import StageParameters, half_from_odd, odd_from_half
+
+FORMAT_VERSION = 1
+_METADATA_KEY = "nlnet"
+_Tensors = dict[str, npt.NDArray[np.float32]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Header:
+    """What a model file says beside its weights."""
+
+    name: str
+    sigma: float
+    config: NetworkConfig
+    provenance: Mapping[str, Any]
+    figures: Mapping[str, Any]
+
+
+def encode(header: Header, stages: Sequence[StageParameters]) -> bytes:
+    """Return the content of a model file."""
+    fields = {
+        "version": FORMAT_VERSION,
+        "name": header.name,
+        "sigma": header.sigma,
+        "config": header.config.to_mapping(),
+        "provenance": dict(header.provenance),
+        "figures": dict(header.figures),
+    }
+    try:
+        text = json.dumps(fields, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"Name, sigma, provenance and figures must be plain finite values: {error}."
+        ) from error
+    return safetensors.numpy.save(
+        _stack(stages, odd=header.config.odd), metadata={_METADATA_KEY: text}
+    )
+
+
+def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[StageParameters, ...]]:
+    """Read a model file; whatever is not exactly as `encode` writes it is an error.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be opened.
+    ModelError
+        If it is not an intact model file of this version.
+    """
+    _check_readable(path)
+    try:
+        with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
+            header = _parse_header(file.metadata() or {})
+            tensors = _read_tensors(file, header.config)
+    except safetensors.SafetensorError as error:
+        raise ModelError(f"It is not a safetensors file, or a damaged one ({error}).") from error
+    return header, _unstack(tensors, header.config)
+
+
+def _check_readable(path: str | os.PathLike[str]) -> None:
+    """Tell a file that cannot be opened from one that cannot be understood."""
+    try:
+        with open(path, "rb") as stream:
+            empty = not stream.read(1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"Cannot open the model {os.fspath(path)!r}: {reason}.") from error
+    if empty:
+        raise ModelError("It is an empty file.")
+
+
+def _parse_header(metadata: Mapping[str, str]) -> Header:
+    _check_keys("metadata", metadata, [_METADATA_KEY])
+    try:
+        fields = json.loads(metadata[_METADATA_KEY], parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"Its metadata is not JSON ({error}).") from error
+    if not isinstance(fields, dict):
+        raise ModelError("Its metadata is not a JSON object.")
+    # The version first: another version may well have other fields.
+    version = fields.pop("version", None)
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ModelError(
+            f"Its format version is {version!r}, but this nlnet reads version {FORMAT_VERSION}."
+        )
+    types = {"name": str, "sigma": float, "config": dict, "provenance": dict, "figures": dict}
+    _check_keys("metadata field", fields, types)
+    for name, wanted in types.items():
+        if type(fields[name]) is not wanted:
+            raise ModelError(f"Its {name} has the unusable value {fields[name]!r}.")
+    settings = [field.name for field in dataclasses.fields(NetworkConfig)]
+    _check_keys("network setting", fields["config"], settings)
+    return Header(**{**fields, "config": NetworkConfig.from_mapping(fields["config"])})
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON value")
+
+
+def _check_keys(what: str, found: Iterable[str], wanted: Iterable[str]) -> None:
+    missing = sorted(set(wanted) - set(found))
+    unknown = sorted(set(found) - set(wanted))
+    if missing:
+        raise ModelError(f"It lacks the {what} {', '.join(map(repr, missing))}.")
+    if unknown:
+        raise ModelError(f"It has the unknown {what} {', '.join(map(repr, unknown))}.")
+
+
+def _stack(stages: Sequence[StageParameters], *, odd: bool) -> _Tensors:
+    coefficients = [
+        half_from_odd(stage.coefficients) if odd else stage.coefficients for stage in stages
+    ]
+    return {
+        "filters": np.stack([stage.filters for stage in stages]).astype(np.float32),
+        "group_weights": np.stack([stage.group_weights for stage in stages]).astype(np.float32),
+        "coefficients": np.stack(coefficients).astype(np.float32),
+        "step_sizes": np.array([stage.step_size for stage in stages], np.float32),
+    }
+
+
+def _tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    stages, filters = config.stages, config.filter_count
+    return {
+        "filters": (stages, filters, config.patch_size**2),
+        "group_weights": (stages, config.group_size),
+        "coefficients": (stages, config.channels, filters, config.free_coefficients),
+        "step_sizes": (stages,),
+    }
+
+
+def _read_tensors(file: Any, config: NetworkConfig) -> _Tensors:
+    shapes = _tensor_shapes(config)
+    _check_keys("tensor", file.keys(), shapes)
+    for name, shape in shapes.items():
+        stored = file.get_slice(name)
+        if stored.get_dtype() != "F32":
+            raise ModelError(f"Its tensor {name!r} is {stored.get_dtype()}, but must be F32.")
+        if tuple(stored.get_shape()) != shape:
+            raise ModelError(
+                f"Its tensor {name!r} has shape {tuple(stored.get_shape())}, but must be {shape}."
+            )
+    return {name: file.get_tensor(name) for name in shapes}
+
+
+def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters, ...]:
+    coefficients = tensors["coefficients"]
+    if config.odd:
+        coefficients = odd_from_half(coefficients, config.rbf_count)
+    return tuple(
+        StageParameters(
+            filters=tensors["filters"][stage],
+            group_weights=tensors["group_weights"][stage],
+            coefficients=coefficients[stage],
+            step_size=float(tensors["step_sizes"][stage]),
+        )
+        for stage in range(config.stages)
+    )

@@ -1,0 +1,107 @@
+"""Threads over tiles: kernels release the GIL, so plain threads use all cores."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import threadpoolctl
+
+from nlnet.arrays import Array
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def available_cpus() -> int:
+    """Return the number of CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    """The BLAS that numpy has loaded; looking for it takes milliseconds."""
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+class Workers:
+    """A pool of threads for the length of a ``with`` block, and their scratch memory.
+
+    Inside the block a matrix product runs in the thread that asks for it: BLAS makes no threads of
+    its own. With one thread everything runs in the calling thread.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = available_cpus() if threads is None else threads
+        self._local = threading.local()
+        self._stack = contextlib.ExitStack()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        self._stack.enter_context(_blas().limit(limits=1))
+        if self.threads > 1:
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.threads))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+        self._pool = None
+
+    def map(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Iterable[Task],
+        done: Callable[[int], None] | None = None,
+    ) -> list[Result]:
+        """Return the function's results in the order of the tasks, whatever the threads do.
+
+        `done` is called in the calling thread with the number of tasks finished so far. If it, or
+        a task, raises, the tasks not yet started are dropped and the error comes out here.
+        """
+        results: list[Result] = []
+        pending: deque[Future[Result]] = deque()
+        if self._pool is None:
+            for task in tasks:
+                results.append(function(task))
+                if done is not None:
+                    done(len(results))
+            return results
+        try:
+            pending.extend(self._pool.submit(function, task) for task in tasks)
+            while pending:
+                results.append(pending.popleft().result())
+                if done is not None:
+                    done(len(results))
+        finally:
+            for future in pending:
+                future.cancel()
+        return results
+
+    def scratch(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """Return memory of the calling thread's own, with whatever was left in it.
+
+        Asking for the same name again gives the same memory: big arrays are not made anew, page by
+        page, for every tile.
+        """
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        held: Array | None = getattr(self._local, name, None)
+        if held is None or held.size < size:
+            held = np.zeros(size, np.uint8)
+            setattr(self._local, name, held)
+        return held[:size].view(dtype).reshape(shape)

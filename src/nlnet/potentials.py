@@ -1,0 +1,118 @@
+"""The learned potentials' derivatives psi of one stage, ready to be evaluated.
+
+A stage asks three things of them: psi(s), psi with its slope for the backward pass, and the
+gradient of the mixture coefficients. How psi is evaluated, by a table or exactly, is decided here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from nlnet.arrays import Array, FloatArray
+from nlnet.config import NetworkConfig
+from nlnet.kernels import rbf
+
+NODES_PER_STD = 8
+"""Table nodes per standard deviation of a Gaussian; keeps the error below 1e-4 of psi's range."""
+
+
+class Potentials:
+    """psi of all channels and filters of one stage.
+
+    Parameters
+    ----------
+    coefficients : (channels, filters, M) array
+        Mixture coefficients pi; their dtype is the dtype of the computation.
+    config : NetworkConfig
+        Grid and width of the Gaussians.
+    exact : bool
+        Sum all Gaussians (slow; for tests) instead of looking psi up in a table.
+    """
+
+    def __init__(
+        self, coefficients: FloatArray, config: NetworkConfig, *, exact: bool = False
+    ) -> None:
+        self._config = config
+        self._exact = exact
+        self._weights: Array = coefficients
+        if not exact:
+            intervals = table_intervals(config)
+            table = coefficients.astype(np.float64) @ cubic_basis(config).T
+            shape = (*coefficients.shape[:2], intervals, 4)
+            self._weights = table.reshape(shape).astype(coefficients.dtype)
+
+    def new_gradient(self) -> FloatArray:
+        """Zeros for :meth:`backward` to add to: one part per channel."""
+        return np.zeros_like(self._weights)
+
+    def forward(self, channel: int, features: FloatArray) -> None:
+        """Replace the features s of one channel, (n, filters), by psi(s)."""
+        weights, lower = self._weights[channel], -self._config.rbf_range
+        if self._exact:
+            rbf.exact(features, weights, lower, grid_spacing(self._config),
+                      self._config.gaussian_std)
+        else:
+            rbf.tabulated(features, weights, lower, table_step(self._config))
+
+    def backward(
+        self, channel: int, features: FloatArray, cotangents: FloatArray, gradient: FloatArray
+    ) -> None:
+        """Replace s by psi(s) and the cotangents d by psi'(s) d; add to the gradient."""
+        weights, lower = self._weights[channel], -self._config.rbf_range
+        if self._exact:
+            rbf.exact_backward(features, cotangents, weights, lower, grid_spacing(self._config),
+                               self._config.gaussian_std, gradient[channel])
+        else:
+            rbf.tabulated_backward(features, cotangents, weights, lower, table_step(self._config),
+                                   gradient[channel])
+
+    def coefficient_gradient(self, gradient: FloatArray) -> FloatArray:
+        """Gradient of pi, (channels, filters, M), from what :meth:`backward` has added up."""
+        if self._exact:
+            return gradient
+        flat = gradient.reshape(*gradient.shape[:2], -1).astype(np.float64)
+        return np.asarray(flat @ cubic_basis(self._config), dtype=gradient.dtype)
+
+
+def grid_spacing(config: NetworkConfig) -> float:
+    """Distance of the Gaussians' centres."""
+    return 2 * config.rbf_range / (config.rbf_count - 1)
+
+
+def table_intervals(config: NetworkConfig) -> int:
+    """Number of intervals that the grid's range is divided into."""
+    return int(np.ceil(2 * config.rbf_range / config.gaussian_std * NODES_PER_STD))
+
+
+def table_step(config: NetworkConfig) -> float:
+    """Length of one interval."""
+    return 2 * config.rbf_range / table_intervals(config)
+
+
+@functools.lru_cache(maxsize=8)
+def cubic_basis(config: NetworkConfig) -> FloatArray:
+    """Map from M coefficients to the table: (intervals * 4, M).
+
+    In each interval a cubic in t, from 0 to 1, takes the mixture's values and slopes at both ends.
+    """
+    intervals, std = table_intervals(config), config.gaussian_std
+    step = table_step(config)
+    nodes = np.linspace(-config.rbf_range, config.rbf_range, intervals + 1)
+    centres = np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
+    offset = (nodes[:, None] - centres) / std  # (intervals + 1, M)
+    value = np.exp(-0.5 * offset**2)
+    slope = -offset / std * value * step
+    rise = value[1:] - value[:-1]
+    cubics = np.stack(
+        [
+            value[:-1],
+            slope[:-1],
+            3 * rise - 2 * slope[:-1] - slope[1:],
+            slope[:-1] + slope[1:] - 2 * rise,
+        ],
+        axis=1,
+    )  # (intervals, 4, M)
+    return cubics.reshape(4 * intervals, config.rbf_count)

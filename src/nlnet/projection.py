@@ -1,0 +1,35 @@
+"""The projection P_C onto the intensity box, and its backward pass.
+
+The planes are those the network works on. Of color images they are opponent planes, but the box is
+one of RGB values: the projection goes there and back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nlnet import color
+from nlnet.arrays import FloatArray
+
+Box = tuple[float, float]
+
+
+def project(planes: FloatArray, box: Box) -> FloatArray:
+    """Return the (..., C, H, W) planes with their intensities clipped to the box."""
+    if planes.shape[-3] == 1:
+        return np.clip(planes, *box)
+    rgb = color.transform(planes, color.RGB)
+    return color.transform(np.clip(rgb, *box, out=rgb), color.OPPONENT)
+
+
+def project_backward(cotangent: FloatArray, planes: FloatArray, box: Box) -> FloatArray:
+    """Return the cotangent of `planes`, given that of ``project(planes, box)``.
+
+    The paper's e: the Jacobian of the clip is 1 inside the box and 0 outside.
+    """
+    low, high = box
+    if planes.shape[-3] == 1:
+        return np.where((planes >= low) & (planes <= high), cotangent, 0)
+    rgb = color.transform(planes, color.RGB)
+    inner = color.transform(cotangent, color.OPPONENT.T)
+    return color.transform(np.where((rgb >= low) & (rgb <= high), inner, 0), color.RGB.T)

@@ -1,0 +1,182 @@
+"""NLNet as an ``nn.Module``: the learned values, and the choice between kernels and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nlnet import color
+from nlnet.config import NetworkConfig
+from nlnet.errors import InputError
+from nlnet.matching import find_groups
+from nlnet.model import Model
+from nlnet.network import BOX
+from nlnet.parallel import Workers
+from nlnet.parameters import (
+    StageParameters,
+    check_parameters,
+    dct_basis,
+    half_from_odd,
+    initial_parameters,
+)
+from nlnet.projection import Box
+from nlnet.torch import kernels, plain
+
+Backend = Literal["auto", "kernels", "plain"]
+
+
+class NLNetStage(nn.Module):
+    """The learned values of one stage, in the form in which they are free to move.
+
+    The filters are mixtures of DCT atoms with normalised rows, so they keep zero mean and unit
+    norm; of odd mixtures only half of the coefficients exist.
+    """
+
+    def __init__(self, parameters: StageParameters, config: NetworkConfig) -> None:
+        super().__init__()
+        self._config = config
+        dct = dct_basis(config.patch_size)
+        coefficients = parameters.coefficients
+        if config.odd:
+            coefficients = half_from_odd(coefficients)
+        self.mix = nn.Parameter(torch.tensor(parameters.filters @ dct.T))
+        self.group_weights = nn.Parameter(torch.tensor(parameters.group_weights))
+        self.coefficients = nn.Parameter(torch.tensor(coefficients))
+        self.step_size = nn.Parameter(torch.tensor(parameters.step_size, dtype=self.mix.dtype))
+        self.dct: Tensor
+        self.register_buffer("dct", torch.tensor(dct, dtype=self.mix.dtype), persistent=False)
+
+    def tensors(self) -> plain.StageTensors:
+        """Return the filters, weights, all coefficients and the step size, differentiably."""
+        filters = (self.mix / self.mix.norm(dim=1, keepdim=True)) @ self.dct
+        coefficients = self.coefficients
+        if self._config.odd:
+            middle = coefficients.new_zeros(*coefficients.shape[:-1], self._config.rbf_count % 2)
+            coefficients = torch.cat([coefficients, middle, -coefficients.flip(-1)], dim=-1)
+        return plain.StageTensors(filters, self.group_weights, coefficients, self.step_size)
+
+    def export(self) -> StageParameters:
+        """Return the present values as plain float32 arrays."""
+        with torch.no_grad():
+            filters, weights, coefficients, step_size = self.tensors()
+        return StageParameters(
+            filters.detach().cpu().numpy(),
+            weights.detach().cpu().numpy(),
+            coefficients.detach().cpu().numpy(),
+            float(step_size),
+        ).astype(np.float32)
+
+
+class NLNet(nn.Module):
+    """The non-local network for batches of images on the 0-255 scale.
+
+    On the CPU it runs through the same kernels as :func:`nlnet.denoise`, with their hand-written
+    backward pass; on any other device in plain torch operations.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        The network's shape.
+    stages : sequence of StageParameters, optional
+        Values to start from; by default those that training starts from.
+    box : (low, high) or None
+        Intensities that the estimate is kept in; None for no constraint.
+    backend : {"auto", "kernels", "plain"}
+        "auto" takes the kernels on the CPU and torch operations elsewhere.
+    threads : int, optional
+        Threads of the kernels; by default all CPUs the process may use.
+    exact : bool
+        Evaluate psi exactly instead of by its table (slow; for tests).
+
+    Examples
+    --------
+    >>> network = NLNet(NetworkConfig(stages=2))
+    >>> noisy = 128 + 25 * torch.randn(1, 1, 32, 32)
+    >>> network(noisy).shape
+    torch.Size([1, 1, 32, 32])
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        stages: Sequence[StageParameters] | None = None,
+        *,
+        box: Box | None = BOX,
+        backend: Backend = "auto",
+        threads: int | None = None,
+        exact: bool = False,
+    ) -> None:
+        super().__init__()
+        if stages is None:
+            stages = [stage.astype(np.float32) for stage in initial_parameters(config)]
+        check_parameters(stages, config)
+        self.config = config
+        self.box = box
+        self.backend: Backend = backend
+        self.threads = threads
+        self.exact = exact
+        self.stages = nn.ModuleList(NLNetStage(stage, config) for stage in stages)
+
+    @classmethod
+    def from_model(cls, model: Model, *, backend: Backend = "auto") -> NLNet:
+        """Return the network with the weights of a loaded model."""
+        return cls(model.config, model.stages, backend=backend)
+
+    def forward(self, noisy: Tensor, groups: Tensor | None = None) -> Tensor:
+        """Denoise (B, C, H, W) images; `groups`, (B, H, W, K, 2) int8, if they are known."""
+        if noisy.ndim != 4 or noisy.shape[1] != self.config.channels:
+            raise InputError(
+                f"The batch has shape {tuple(noisy.shape)}, "
+                f"but must be (B, {self.config.channels}, H, W)."
+            )
+        planes = self.to_working_planes(noisy)
+        if groups is None:
+            groups = self.find_groups(planes)
+        return self.from_working_planes(self.run(planes, planes, groups))
+
+    def run(
+        self, estimate: Tensor, noisy: Tensor, groups: Tensor, first: int = 0, last: int | None = None
+    ) -> Tensor:
+        """Run working planes through the stages from `first` up to, not including, `last`."""
+        stages = [stage.tensors() for stage in self.stages[first:last]]  # type: ignore[operator]
+        if self._uses_kernels(noisy):
+            return kernels.run_stages(
+                estimate, noisy, groups, stages, self.config, self.box,
+                threads=self.threads, exact=self.exact,
+            )
+        members = plain.flat_members(groups)
+        for number, stage in enumerate(stages, start=1):
+            estimate = plain.stage(
+                estimate, noisy, members, stage, self.config, exact=self.exact
+            )
+            if self.box and (self.config.project_every_stage or number == len(stages)):
+                estimate = plain.project(estimate, self.box)
+        return estimate
+
+    def find_groups(self, planes: Tensor) -> Tensor:
+        """Match the patches of the working planes' first channel: (B, H, W, K, 2) int8."""
+        if not self._uses_kernels(planes):
+            return plain.find_groups(planes[:, 0].detach(), self.config)
+        with Workers(self.threads) as workers:
+            images = planes[:, 0].detach().numpy()
+            found = [find_groups(image, self.config, workers) for image in images]
+        return torch.from_numpy(np.stack(found))
+
+    def to_working_planes(self, images: Tensor) -> Tensor:
+        """From gray or RGB images to the planes the stages work on."""
+        return images if self.config.channels == 1 else plain.transform(images, color.OPPONENT)
+
+    def from_working_planes(self, planes: Tensor) -> Tensor:
+        """From the planes the stages work on back to gray or RGB images."""
+        return planes if self.config.channels == 1 else plain.transform(planes, color.RGB)
+
+    def export(self) -> tuple[StageParameters, ...]:
+        """Return the present values of all stages as plain float32 arrays."""
+        return tuple(stage.export() for stage in self.stages)  # type: ignore[operator]
+
+    def _uses_kernels(self, like: Tensor) -> bool:
+        return self.backend == "kernels" or (self.backend == "auto" and like.device.type == "cpu")

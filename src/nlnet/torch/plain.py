@@ -1,0 +1,197 @@
+"""The network in plain torch operations: any device, autograd, no kernel and no copy to the host.
+
+The mathematics is that of :mod:`nlnet.stage`, in the order of the paper's Fig. 3: convolve with the
+filters, gather and sum the group's features, psi, and the transposes of these in reverse.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nlnet import color, potentials
+from nlnet.config import NetworkConfig
+from nlnet.matching import check_size
+
+
+class StageTensors(NamedTuple):
+    """A stage's parameters: (P-1, P), (K,), (C, P-1, M), scalar."""
+
+    filters: Tensor
+    group_weights: Tensor
+    coefficients: Tensor
+    step_size: Tensor
+
+
+def stage(
+    estimate: Tensor,
+    noisy: Tensor,
+    members: Tensor,
+    parameters: StageTensors,
+    config: NetworkConfig,
+    *,
+    exact: bool = False,
+) -> Tensor:
+    """Return u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x) for (B, C, H, W) planes.
+
+    `members` are the groups as flat pixel indices, (B, K, H * W), from :func:`flat_members`.
+    """
+    filters, weights, coefficients, step_size = parameters
+    features = analysis(estimate, filters, weights, members)
+    responses = (_exact_psi if exact else _tabulated_psi)(features, coefficients, config)
+    regularizer = synthesis(responses, filters, weights, members, estimate.shape)
+    return (1 - step_size) * estimate + step_size * noisy - regularizer
+
+
+def analysis(image: Tensor, filters: Tensor, weights: Tensor, members: Tensor) -> Tensor:
+    """L: filter the patches, and sum each group's features with its weights, (B, C, F, H * W)."""
+    batch, channels, height, width = image.shape
+    size = int(filters.shape[1] ** 0.5)
+    rows, columns = _mirrored(height, size // 2, image), _mirrored(width, size // 2, image)
+    padded = image.index_select(-2, rows).index_select(-1, columns)
+    kernel = filters.reshape(-1, 1, size, size)
+    features = functional.conv2d(padded.reshape(batch * channels, 1, *padded.shape[2:]), kernel)
+    features = features.reshape(batch, channels, -1, height * width)
+    total = torch.zeros_like(features)
+    for k in range(weights.shape[0]):
+        place = members[:, k].reshape(batch, 1, 1, -1).expand(features.shape)
+        total = total + weights[k] * torch.gather(features, -1, place)
+    return total
+
+
+def synthesis(
+    features: Tensor, filters: Tensor, weights: Tensor, members: Tensor, shape: torch.Size
+) -> Tensor:
+    """L^T: the exact adjoint of :func:`analysis`, giving (B, C, H, W)."""
+    batch, channels, height, width = shape
+    size = int(filters.shape[1] ** 0.5)
+    ungrouped = torch.zeros_like(features)
+    for k in range(weights.shape[0]):
+        place = members[:, k].reshape(batch, 1, 1, -1).expand(features.shape)
+        ungrouped = ungrouped.scatter_add(-1, place, weights[k] * features)
+    planes = ungrouped.reshape(batch * channels, -1, height, width)
+    padded = functional.conv_transpose2d(planes, filters.reshape(-1, 1, size, size))
+    padded = padded.reshape(batch, channels, *padded.shape[2:])
+    rows, columns = _mirrored(height, size // 2, features), _mirrored(width, size // 2, features)
+    folded = padded.new_zeros(batch, channels, height, padded.shape[-1])
+    folded = folded.index_add(-2, rows, padded)
+    return folded.new_zeros(tuple(shape)).index_add(-1, columns, folded)
+
+
+def project(planes: Tensor, box: tuple[float, float]) -> Tensor:
+    """P_C: clip the intensities to the box, which for color is one of RGB values."""
+    if planes.shape[1] == 1:
+        return planes.clamp(*box)
+    return transform(transform(planes, color.RGB).clamp(*box), color.OPPONENT)
+
+
+def transform(planes: Tensor, matrix: color.FloatArray) -> Tensor:
+    """Multiply the channels of (B, 3, H, W) planes by a 3x3 matrix."""
+    factors = torch.as_tensor(matrix, dtype=planes.dtype, device=planes.device)
+    return torch.einsum("ij,bjhw->bihw", factors, planes)
+
+
+def flat_members(groups: Tensor) -> Tensor:
+    """From offsets, (B, H, W, K, 2), to flat pixel indices, (B, K, H * W)."""
+    batch, height, width, count, _ = groups.shape
+    wide = groups.to(torch.int64)
+    rows = torch.arange(height, device=groups.device).reshape(1, -1, 1, 1) + wide[..., 0]
+    columns = torch.arange(width, device=groups.device).reshape(1, 1, -1, 1) + wide[..., 1]
+    return (rows * width + columns).reshape(batch, height * width, count).transpose(1, 2)
+
+
+def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
+    """Block matching of (B, H, W) images in torch operations: (B, H, W, K, 2) int8 offsets.
+
+    A candidate's distance and its offset's rank make one integer, so that one comparison orders by
+    both, as the kernel's does. One row of the window at a time, to keep memory small.
+    """
+    batch, height, width = image.shape
+    check_size(height, width, config)
+    reach, size = config.window // 2, config.patch_size
+    rows = _mirrored(height, size // 2, image)
+    columns = _mirrored(width, size // 2, image)
+    padded = image.float().index_select(-2, rows).index_select(-1, columns)
+    edge = (reach,) * 4
+    around = functional.pad(padded, edge)
+    inside = functional.pad(torch.ones_like(image), edge) > 0
+    offsets = _ranked_offsets(config.window, image.device)
+    ranks = torch.empty(config.window**2, dtype=torch.int64, device=image.device)
+    ranks[(offsets[:, 0] + reach) * config.window + offsets[:, 1] + reach] = torch.arange(
+        config.window**2, device=image.device
+    )
+    best = image.new_empty((batch, 0, height, width), dtype=torch.int64)
+    for dy in range(config.window):
+        candidates = [best]
+        for dx in range(config.window):
+            if (dy, dx) == (reach, reach):
+                continue
+            there = around[:, dy : dy + padded.shape[1], dx : dx + padded.shape[2]]
+            squares = (padded - there) ** 2
+            line = sum(squares[:, :, tap : tap + width] for tap in range(size))
+            assert isinstance(line, Tensor)
+            distance = sum(line[:, tap : tap + height] for tap in range(size))
+            assert isinstance(distance, Tensor)
+            valid = inside[:, dy : dy + height, dx : dx + width]
+            distance = torch.where(valid, distance, torch.finfo(distance.dtype).max)
+            bits = distance.contiguous().view(torch.int32).to(torch.int64)
+            candidates.append(((bits << 20) + ranks[dy * config.window + dx]).unsqueeze(1))
+        keys = torch.cat(candidates, dim=1)
+        count = min(config.group_size - 1, keys.shape[1])
+        best = keys.topk(count, dim=1, largest=False, sorted=True).values
+    members = torch.cat([torch.zeros_like(best[:, :1]), best & 0xFFFFF], dim=1)
+    return offsets[members.movedim(1, -1)].to(torch.int8)
+
+
+@functools.lru_cache(maxsize=8)
+def _ranked_offsets(window: int, device: torch.device) -> Tensor:
+    """All offsets of a window: by length, then row by row."""
+    span = range(-(window // 2), window // 2 + 1)
+    ranked = sorted(((dy, dx) for dy in span for dx in span), key=lambda o: o[0] ** 2 + o[1] ** 2)
+    return torch.tensor(ranked, device=device)
+
+
+def _mirrored(length: int, radius: int, like: Tensor) -> Tensor:
+    """Indices of a line continued by symmetric boundaries: 1 0 | 0 1 2 ... n-1 | n-1 n-2."""
+    place = torch.arange(-radius, length + radius, device=like.device)
+    place = torch.where(place < 0, -1 - place, place)
+    return torch.where(place >= length, 2 * length - 1 - place, place)
+
+
+def _exact_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
+    """psi as the sum of its Gaussians; one at a time, to keep memory small."""
+    clipped = features.clamp(-config.rbf_range, config.rbf_range)
+    total = torch.zeros_like(clipped)
+    for j in range(config.rbf_count):
+        centre = -config.rbf_range + j * potentials.grid_spacing(config)
+        gaussian = torch.exp(-0.5 * ((clipped - centre) / config.gaussian_std) ** 2)
+        total = total + coefficients[:, :, j, None] * gaussian
+    return total
+
+
+def _tabulated_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
+    """psi by the same table of cubics as the kernels use."""
+    basis = _table_basis(config, features.dtype, features.device)
+    intervals = potentials.table_intervals(config)
+    cubics = (coefficients @ basis).reshape(*coefficients.shape[:2], intervals, 4)
+    position = (features + config.rbf_range) / potentials.table_step(config)
+    position = position.clamp(0, intervals)
+    interval = position.detach().long().clamp(max=intervals - 1)
+    t = position - interval
+    batch, channels, filters, pixels = features.shape
+    # The table's intervals become the last axis: (B, C, F, intervals).
+    value = torch.zeros_like(t)
+    for power in (3, 2, 1, 0):
+        table = cubics[..., power].expand(batch, channels, filters, intervals)
+        value = value * t + torch.gather(table, -1, interval)
+    return value
+
+
+@functools.lru_cache(maxsize=8)
+def _table_basis(config: NetworkConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Map from M coefficients to the table, (M, intervals * 4)."""
+    return torch.as_tensor(potentials.cubic_basis(config).T, dtype=dtype, device=device)

@@ -1,0 +1,96 @@
+"""Fixtures that several test modules share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nlnet.cli import main
+from nlnet.config import NetworkConfig
+from nlnet.images import ImageFile, write_image
+from nlnet.model import Model
+from nlnet.parameters import initial_parameters
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The data folder beside the project, which not everyone has."""
+    folder = Path(os.environ.get("NLNET_SHARED", PROJECT.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip("no data folder: set NLNET_SHARED")
+    return folder
+
+
+def small_model(channels: int) -> Model:
+    """A small untrained network: it smooths, which is enough to see that it worked."""
+    config = NetworkConfig(channels=channels, stages=2, window=7)
+    return Model(config, initial_parameters(config), sigma=25.0, name=f"small-{channels}")
+
+
+@pytest.fixture(scope="session")
+def gray_model() -> Model:
+    return small_model(1)
+
+
+@pytest.fixture(scope="session")
+def color_model() -> Model:
+    return small_model(3)
+
+
+@pytest.fixture(scope="session")
+def gray_model_file(gray_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "gray.safetensors"
+    gray_model.save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def color_model_file(color_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "color.safetensors"
+    color_model.save(path)
+    return path
+
+
+@pytest.fixture
+def noisy_gray() -> np.ndarray:
+    """A noisy step on the 0-255 scale, not square, in float32."""
+    clean = np.full((24, 31), 80.0)
+    clean[:, 14:] = 170.0
+    return (clean + np.random.default_rng(5).normal(0, 20, clean.shape)).astype(np.float32)
+
+
+def random_image(shape: tuple[int, ...] = (20, 24), dtype: type = np.uint8) -> np.ndarray:
+    return np.random.default_rng(8).integers(0, np.iinfo(dtype).max, shape).astype(dtype)
+
+
+@pytest.fixture
+def noisy_file(tmp_path: Path) -> Path:
+    path = tmp_path / "noisy.png"
+    write_image(path, ImageFile(random_image()))
+    return path
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must fail with one sentence and code 2; return the sentence."""
+
+    def run(*arguments: object) -> str:
+        code: object
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as stop:  # how argparse ends
+            code = stop.code
+        captured = capsys.readouterr()
+        assert code == 2
+        assert captured.out == ""
+        assert captured.err.startswith("nlnet: error: ")
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+    return run

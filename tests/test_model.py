@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+
+from nlnet import files
+from nlnet.config import NetworkConfig
+from nlnet.errors import FileError, ModelError
+from nlnet.model import Model, load_model
+from nlnet.parameters import initial_parameters
+
+CONFIG = NetworkConfig(stages=2, rbf_count=9)
+FREE = dataclasses.replace(CONFIG, odd=False)
+
+Tensors = dict[str, np.ndarray]
+Fields = dict[str, Any]
+
+
+def make_model(config: NetworkConfig = CONFIG, **changes: Any) -> Model:
+    fields: dict[str, Any] = {
+        "sigma": 25.0,
+        "name": "test",
+        "provenance": {"data": "none", "seed": 0},
+        "figures": {"bsd68": 28.98},
+    }
+    return Model(config, initial_parameters(config), **{**fields, **changes})
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "model.safetensors"
+    make_model().save(path)
+    return path
+
+
+def rewrite(
+    path: Path,
+    tensors: Callable[[Tensors], object] = lambda _: None,
+    fields: Callable[[Fields], object] = lambda _: None,
+    metadata: dict[str, str] | None = None,
+) -> None:
+    """Change a model file behind the format's back."""
+    with safetensors.safe_open(path, framework="numpy") as file:
+        content = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = json.loads(file.metadata()["nlnet"])
+    tensors(content)
+    fields(header)
+    text = {"nlnet": json.dumps(header)} if metadata is None else metadata
+    path.write_bytes(safetensors.numpy.save(content, metadata=text))
+
+
+# --- Round trip ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG,
+        FREE,
+        NetworkConfig(channels=3, stages=3, patch_size=7, rbf_count=10, rbf_std=12.5),
+    ],
+)
+def test_a_model_survives_its_file(config, tmp_path):
+    original = make_model(config)
+    original.save(tmp_path / "m.safetensors")
+    loaded = load_model(tmp_path / "m.safetensors")
+    for name in ("config", "sigma", "name", "provenance", "figures"):
+        assert getattr(loaded, name) == getattr(original, name)
+    for before, after in zip(original.stages, loaded.stages, strict=True):
+        for name in ("filters", "group_weights", "coefficients"):
+            assert getattr(after, name).dtype == np.float32
+            np.testing.assert_array_equal(
+                getattr(after, name), getattr(before, name).astype(np.float32)
+            )
+        assert after.step_size == np.float32(before.step_size)
+
+
+def test_saving_twice_gives_the_same_bytes(saved):
+    again = saved.with_name("again.safetensors")
+    load_model(saved).save(again)
+    assert again.read_bytes() == saved.read_bytes()
+
+
+def test_odd_mixtures_are_stored_as_their_half(saved):
+    with safetensors.safe_open(saved, framework="numpy") as file:
+        assert file.get_slice("coefficients").get_shape() == [2, 1, 24, 4]
+
+
+def test_parameter_count_is_that_of_the_file(saved):
+    with safetensors.safe_open(saved, framework="numpy") as file:
+        sizes = {name: file.get_tensor(name).size for name in file.keys()}  # noqa: SIM118
+    # A filter is P values in the file, but lives in the space of P-1 atoms.
+    assert load_model(saved).parameter_count == sum(sizes.values()) - 2 * 24
+
+
+def test_str_is_one_line_for_people():
+    text = str(make_model(NetworkConfig(channels=3), name="color-5x5-s25"))
+    assert text == "color-5x5-s25: color, sigma 25, 5 stages, 5x5 patches, 14,085 parameters"
+
+
+# --- Bad models and files --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, 256.0, float("nan")])
+def test_sigma_must_be_on_the_8_bit_scale(sigma):
+    with pytest.raises(ModelError, match="sigma"):
+        make_model(sigma=sigma)
+
+
+def test_a_model_needs_a_name():
+    with pytest.raises(ModelError, match="name"):
+        make_model(name="")
+
+
+def test_a_model_checks_its_parameters():
+    with pytest.raises(ModelError, match="2 stages, but there are parameters for 1"):
+        Model(CONFIG, initial_parameters(CONFIG)[:1], 25.0, "short")
+
+
+@pytest.mark.parametrize("figures", [{"psnr": float("nan")}, {"psnr": np.float32(3)}])
+def test_saving_refuses_what_json_cannot_hold(figures, tmp_path):
+    with pytest.raises(ModelError, match="plain finite values"):
+        make_model(figures=figures).save(tmp_path / "m.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def spoil(name: str, value: float) -> Callable[[Tensors], None]:
+    def change(tensors: Tensors) -> None:
+        tensors[name].flat[0] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.update(extra=np.zeros(1, np.float32)), "unknown tensor 'extra'"),
+        (lambda t: t.pop("filters"), "lacks the tensor 'filters'"),
+        (lambda t: t.update(filters=t["filters"][:, :-1].copy()), r"must be \(2, 24, 25\)"),
+        (lambda t: t.update(filters=t["filters"].astype(np.float64)), "F64, but must be F32"),
+        (lambda t: t.update(step_sizes=np.zeros(2, np.int32)), "I32, but must be F32"),
+        (spoil("coefficients", np.nan), "coefficients of stage 1 has values that are NaN"),
+        (spoil("group_weights", np.inf), "NaN or infinite"),
+        (spoil("step_sizes", np.nan), "step_size of stage 1 is nan"),
+        (lambda t: t.update(filters=t["filters"] + np.float32(1e-3)), "zero mean"),
+        (lambda t: t.update(filters=t["filters"] * np.float32(1.01)), "unit norm"),
+    ],
+)
+def test_loading_is_strict_about_tensors(saved, change, message):
+    rewrite(saved, tensors=change)
+    with pytest.raises(ModelError, match=message):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.update(extra=1), "unknown metadata field 'extra'"),
+        (lambda f: f.pop("sigma"), "lacks the metadata field 'sigma'"),
+        (lambda f: f.pop("version"), "format version is None"),
+        (lambda f: f.update(version=2, extra=1), "version is 2, but this nlnet reads version 1"),
+        (lambda f: f.update(version=True), "format version is True"),
+        (lambda f: f.update(sigma="25"), "sigma has the unusable value '25'"),
+        (lambda f: f.update(sigma=-25.0), "sigma is -25.0"),
+        (lambda f: f.update(sigma=float("nan")), "NaN is not a JSON value"),
+        (lambda f: f.update(name=["a"]), "name has the unusable value"),
+        (lambda f: f.update(figures=None), "figures has the unusable value None"),
+        (lambda f: f["config"].update(stride=1), "unknown network setting 'stride'"),
+        (lambda f: f["config"].pop("window"), "lacks the network setting 'window'"),
+        (lambda f: f["config"].update(window=30), "window is 30"),
+        (lambda f: f["config"].update(window="31"), "'window' has the unusable value '31'"),
+        (lambda f: f["config"].update(rbf_range=float("inf")), "Infinity is not a JSON value"),
+        (lambda f: f["config"].update(channels=3), "'coefficients' has shape"),
+    ],
+)
+def test_loading_is_strict_about_metadata(saved, change, message):
+    rewrite(saved, fields=change)
+    with pytest.raises(ModelError, match=message):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({}, "lacks the metadata 'nlnet'"),
+        ({"format": "pt"}, "lacks the metadata 'nlnet'"),
+        ({"nlnet": "{}", "more": ""}, "unknown metadata 'more'"),
+        ({"nlnet": "{"}, "not JSON"),
+        ({"nlnet": "[]"}, "not a JSON object"),
+    ],
+)
+def test_loading_needs_nlnets_metadata(saved, metadata, message):
+    rewrite(saved, metadata=metadata)
+    with pytest.raises(ModelError, match=message):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, -1])
+def test_a_truncated_file_is_an_error(saved, kept):
+    saved.write_bytes(saved.read_bytes()[:kept])
+    with pytest.raises(ModelError, match="empty" if kept == 0 else "damaged"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("content", [b"hello, I am no model", b"\xff" * 500, b"\x89PNG\r\n\x1a\n"])
+def test_garbage_is_an_error_of_one_line(tmp_path, content):
+    path = tmp_path / "garbage.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="damaged") as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_what_cannot_be_opened_is_a_file_error(tmp_path):
+    with pytest.raises(FileError, match="No such file"):
+        load_model(tmp_path / "missing.safetensors")
+    with pytest.raises(FileError, match="Cannot open the model"):
+        load_model(tmp_path)
+    with pytest.raises(FileError, match="Cannot open the model"):
+        load_model(str(tmp_path))
+
+
+# --- Writing ---------------------------------------------------------------------------------
+
+
+def test_saving_into_no_folder_is_a_file_error(tmp_path):
+    with pytest.raises(FileError, match="Cannot write"):
+        make_model().save(tmp_path / "missing" / "m.safetensors")
+
+
+def test_saving_over_a_folder_is_a_file_error_and_leaves_nothing(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="Cannot write"):
+        make_model().save(tmp_path / "folder")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_failed_save_keeps_the_old_file(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", no_space)
+    with pytest.raises(FileError, match="No space left on device"):
+        make_model(sigma=50.0).save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
