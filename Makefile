@@ -11,7 +11,7 @@ RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type check format bench clean
+.PHONY: help setup demo test pytest lint type format bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -34,15 +34,14 @@ demo: $(RUNTIME)  ## denoise a photo and write demo.png; installs only what that
 
 test: lint type pytest  ## lint, type check, and run all tests
 
-.PHONY: pytest
-pytest: setup
+pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest
 
-lint: setup
+lint: setup  ## ruff: rules and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-type: setup
+type: setup  ## mypy, strict, on the whole package
 	$(BIN)/mypy
 
 format: setup  ## let ruff format the code and mend what it can

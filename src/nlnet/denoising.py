@@ -238,7 +238,7 @@ def _stoppable(progress: Callable[[float], object]) -> Callable[[float], None]:
 def _to_network(planes: Array, scale: float) -> npt.NDArray[np.float32]:
     # An overflow of float32 gives infinity, which is refused like any other.
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled: npt.NDArray[np.float32] = np.multiply(planes, scale, dtype=np.float32, order="C")
+        scaled: npt.NDArray[np.float32] = np.multiply(planes, scale, dtype=np.float32)
     unusable = scaled.size - int(np.count_nonzero(np.isfinite(scaled)))
     if unusable:
         raise InputError(

@@ -23,5 +23,5 @@ class FileError(NLNetError, OSError):
     """A file that cannot be read or written."""
 
 
-class Cancelled(NLNetError):
+class Cancelled(NLNetError):  # noqa: N818 - it is the user's wish, not an error
     """The caller's ``progress`` function asked to stop the work."""

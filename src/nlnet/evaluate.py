@@ -111,7 +111,7 @@ def evaluate_folder(
         raise InputError(f"seed is {seed!r}, but must be a whole number of at least 0.")
     scores: dict[str, Score] = {}
     for index, path in enumerate(list_images(folder, ids)):
-        clean = _read_clean(path, model.config.channels)
+        clean = read_clean(path, model.config.channels)
         noisy = add_noise(clean, sigma, seed + index).astype(np.float32)
         if index == 0:
             denoise(noisy, sigma, model=model, data_range=255, threads=threads)
@@ -183,7 +183,8 @@ def luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return ((rgb @ weights + 0x8000) >> 16).astype(np.uint8)
 
 
-def _read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8]:
+def read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8]:
+    """Read an 8-bit image for a network of 1 or 3 channels; gray ones see color as luma."""
     pixels = read_image(path).pixels
     if pixels.dtype != np.uint8:
         raise InputError(f"{str(path)!r} is {pixels.dtype}, but evaluation takes 8-bit images.")

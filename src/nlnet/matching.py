@@ -11,7 +11,7 @@ from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.kernels.matching import TILE_COLUMNS, TILE_ROWS, match_tile
-from nlnet.kernels.simd import LANES
+from nlnet.kernels.simd.vectors import LANES
 from nlnet.parallel import Workers
 
 
@@ -43,7 +43,8 @@ def find_groups(
         (dy, dx) of each member: the pixel itself, then by ascending squared distance, equal ones
         by ascending length of the offset, then row by row.
     """
-    check_size(*image.shape, config)
+    height, width = image.shape
+    check_size(height, width, config)
     # One vector of room at the right, for the kernel reads whole vectors.
     edges = ((config.patch_radius,) * 2,) * 2
     padded = np.pad(image.astype(np.float32), edges, mode="symmetric")
@@ -55,7 +56,6 @@ def find_groups(
     def work(corner: tuple[int, int]) -> None:
         match_tile(padded, offsets, pairs, *corner, levels, taps, groups)
 
-    height, width = image.shape
     tiles = [(y, x) for y in range(0, height, TILE_ROWS) for x in range(0, width, TILE_COLUMNS)]
     workers.map(work, tiles, None if done is None else lambda count: done(count / len(tiles)))
     return groups

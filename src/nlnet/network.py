@@ -72,10 +72,14 @@ def denoise_planes(
         )
         rest = 1 - MATCHING_SHARE
         estimate = run.forward(
-            planes, planes, groups[np.newaxis], workers,
+            planes,
+            planes,
+            groups[np.newaxis],
+            workers,
             lambda share: report(MATCHING_SHARE + rest * share),
         )
-    return from_working_planes(estimate)[0]
+    denoised: FloatArray = from_working_planes(estimate)[0]
+    return denoised
 
 
 def to_working_planes(images: FloatArray) -> FloatArray:

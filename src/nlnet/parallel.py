@@ -31,7 +31,7 @@ def available_cpus() -> int:
 
 @functools.cache
 def _blas() -> threadpoolctl.ThreadpoolController:
-    """The BLAS that numpy has loaded; looking for it takes milliseconds."""
+    """Find the BLAS that numpy has loaded, once: it takes milliseconds."""
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 

@@ -52,8 +52,9 @@ class Potentials:
         """Replace the features s of one channel, (n, filters), by psi(s)."""
         weights, lower = self._weights[channel], -self._config.rbf_range
         if self._exact:
-            rbf.exact(features, weights, lower, grid_spacing(self._config),
-                      self._config.gaussian_std)
+            rbf.exact(
+                features, weights, lower, grid_spacing(self._config), self._config.gaussian_std
+            )
         else:
             rbf.tabulated(features, weights, lower, table_step(self._config))
 
@@ -63,11 +64,19 @@ class Potentials:
         """Replace s by psi(s) and the cotangents d by psi'(s) d; add to the gradient."""
         weights, lower = self._weights[channel], -self._config.rbf_range
         if self._exact:
-            rbf.exact_backward(features, cotangents, weights, lower, grid_spacing(self._config),
-                               self._config.gaussian_std, gradient[channel])
+            rbf.exact_backward(
+                features,
+                cotangents,
+                weights,
+                lower,
+                grid_spacing(self._config),
+                self._config.gaussian_std,
+                gradient[channel],
+            )
         else:
-            rbf.tabulated_backward(features, cotangents, weights, lower, table_step(self._config),
-                                   gradient[channel])
+            rbf.tabulated_backward(
+                features, cotangents, weights, lower, table_step(self._config), gradient[channel]
+            )
 
     def coefficient_gradient(self, gradient: FloatArray) -> FloatArray:
         """Gradient of pi, (channels, filters, M), from what :meth:`backward` has added up."""
@@ -78,17 +87,17 @@ class Potentials:
 
 
 def grid_spacing(config: NetworkConfig) -> float:
-    """Distance of the Gaussians' centres."""
+    """Return the distance of the Gaussians' centres."""
     return 2 * config.rbf_range / (config.rbf_count - 1)
 
 
 def table_intervals(config: NetworkConfig) -> int:
-    """Number of intervals that the grid's range is divided into."""
+    """Return how many intervals the grid's range is divided into."""
     return int(np.ceil(2 * config.rbf_range / config.gaussian_std * NODES_PER_STD))
 
 
 def table_step(config: NetworkConfig) -> float:
-    """Length of one interval."""
+    """Return the length of one interval."""
     return 2 * config.rbf_range / table_intervals(config)
 
 

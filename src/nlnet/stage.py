@@ -23,7 +23,7 @@ import numpy as np
 from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.kernels import folding, grouping
-from nlnet.kernels.simd import row_lanes
+from nlnet.kernels.simd.vectors import row_lanes
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.potentials import Potentials
@@ -236,7 +236,12 @@ class Stage:
             image, channel, first = task
             last = min(first + FOLD_ROWS, shape[2])
             folding.fold_rows(
-                parts[image, channel], TILE, self._reach, self._radius, first, last,
+                parts[image, channel],
+                TILE,
+                self._reach,
+                self._radius,
+                first,
+                last,
                 out[image, channel],
             )
 

@@ -1,0 +1,1 @@
+"""Compiled loops on plain arrays: matching, grouping, psi and folding."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd import LANES, add_patch, multiply_patch, sum_patches
+from nlnet.kernels.simd.patches import add_patch, multiply_patch, sum_patches
+from nlnet.kernels.simd.vectors import LANES
 
 
 @kernel
@@ -35,8 +36,9 @@ def copy_window(plane: Array, top: int, left: int, window: Array) -> None:
 
 
 @kernel
-def find_corners(groups: Array, top: int, left: int, columns: int, reach: int, stride: int,
-                 corners: Array) -> None:
+def find_corners(
+    groups: Array, top: int, left: int, columns: int, reach: int, stride: int, corners: Array
+) -> None:
     """Where in the tile's window the patches of each group start, as flat indices."""
     members = groups.shape[2]
     for pixel in range(corners.shape[0] // members):
@@ -58,14 +60,16 @@ def sum_groups(
     pixels, stride = window.reshape(-1), window.shape[1]
     members, size = weights.shape[0], len(taps) * len(taps)
     for pixel in range(corners.shape[0] // members):
-        sum_patches(
-            pixels, stride, corners, pixel * members, weights, patches, pixel * size, taps
-        )
+        sum_patches(pixels, stride, corners, pixel * members, weights, patches, pixel * size, taps)
 
 
 @kernel
 def spread_groups(
-    patches: Array, corners: Array, weights: Array, columns: int, window: Array,
+    patches: Array,
+    corners: Array,
+    weights: Array,
+    columns: int,
+    window: Array,
     taps: tuple[int, ...],
 ) -> None:
     """Exact adjoint of :func:`sum_groups`: add every patch back, weighted, to its group's places.

@@ -13,7 +13,8 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd import LANES, offer, patch_distances
+from nlnet.kernels.simd.candidates import offer, patch_distances
+from nlnet.kernels.simd.vectors import LANES
 
 TILE_ROWS = 32
 TILE_COLUMNS = 128
@@ -50,7 +51,6 @@ def match_tile(
     groups : (H, W, K, 2) int8
         The result: (dy, dx) of each member, the pixel itself first.
     """
-    patch_size = len(taps)
     height, width = groups.shape[:2]
     pixels, pitch = padded.reshape(-1), padded.shape[1]
     reach = offsets[-1, 0]
@@ -81,11 +81,24 @@ def match_tile(
         for x in range(first, last, LANES):
             here = first_row * pitch + x
             patch_distances(
-                pixels, here, here + dy * pitch + dx, pitch,
-                distances, begin + x, stride, last_row - first_row, taps,
+                pixels,
+                here,
+                here + dy * pitch + dx,
+                pitch,
+                distances,
+                begin + x,
+                stride,
+                last_row - first_row,
+                taps,
             )
         _mark_outside(
-            distances, begin, stride, last_row - first_row, wanted, first, last,
+            distances,
+            begin,
+            stride,
+            last_row - first_row,
+            wanted,
+            first,
+            last,
             left + blocks * LANES + max(-dx, 0),
         )
         for y in range(top, bottom):
@@ -102,8 +115,14 @@ def match_tile(
 
 @kernel
 def _mark_outside(
-    distances: Array, begin: int, stride: int, rows: int,
-    wanted: int, first: int, last: int, end: int,
+    distances: Array,
+    begin: int,
+    stride: int,
+    rows: int,
+    wanted: int,
+    first: int,
+    last: int,
+    end: int,
 ) -> None:
     """Set the distances to patches outside the image, left of `first` and from `last` on."""
     for row in range(rows):
@@ -114,21 +133,31 @@ def _mark_outside(
 
 @kernel
 def _offer_row(
-    keys: Array, worst: Array, line: int, blocks: int,
-    distances: Array, start: int, rank: int, levels: tuple[int, ...],
+    keys: Array,
+    worst: Array,
+    line: int,
+    blocks: int,
+    distances: Array,
+    start: int,
+    rank: int,
+    levels: tuple[int, ...],
 ) -> None:
     """Offer every pixel of one row of the tile its candidate at one offset."""
     for block in range(blocks):
         at = (line + block) * LANES
-        offer(
-            keys, at * len(levels), worst, at, distances, start + block * LANES, rank, levels
-        )
+        offer(keys, at * len(levels), worst, at, distances, start + block * LANES, rank, levels)
 
 
 @kernel
 def _write_groups(
-    keys: Array, offsets: Array, top: int, left: int, bottom: int, right: int,
-    levels: tuple[int, ...], groups: Array,
+    keys: Array,
+    offsets: Array,
+    top: int,
+    left: int,
+    bottom: int,
+    right: int,
+    levels: tuple[int, ...],
+    groups: Array,
 ) -> None:
     """Turn the ranks in the keys' last bits into the offsets of the group's members."""
     blocks = (right - left + LANES - 1) // LANES

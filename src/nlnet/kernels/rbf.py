@@ -12,7 +12,8 @@ import math
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd import LANES, differentiate_cubics, evaluate_cubics
+from nlnet.kernels.simd.cubics import differentiate_cubics, evaluate_cubics
+from nlnet.kernels.simd.vectors import LANES
 
 
 @kernel
@@ -55,7 +56,12 @@ def exact(features: Array, coefficients: Array, lower: float, step: float, std: 
 
 @kernel
 def exact_backward(
-    features: Array, cotangents: Array, coefficients: Array, lower: float, step: float, std: float,
+    features: Array,
+    cotangents: Array,
+    coefficients: Array,
+    lower: float,
+    step: float,
+    std: float,
     gradient: Array,
 ) -> None:
     """Replace s by psi(s) and the cotangents d by psi'(s) d; ``gradient[i, j] += d rho_j(s)``."""

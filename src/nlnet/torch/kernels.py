@@ -55,7 +55,7 @@ class _RunStages(torch.autograd.Function):
                     filters.detach().numpy(),
                     weights.detach().numpy(),
                     coefficients.detach().contiguous().numpy(),
-                    float(step_size),
+                    step_size.item(),
                 ),
                 config,
                 exact=exact,
@@ -69,7 +69,10 @@ class _RunStages(torch.autograd.Function):
         ctx.tape = []
         with Workers(threads) as workers:
             result = ctx.run.forward(
-                estimate.detach().contiguous().numpy(), ctx.noisy, ctx.groups, workers,
+                estimate.detach().contiguous().numpy(),
+                ctx.noisy,
+                ctx.groups,
+                workers,
                 tape=ctx.tape,
             )
         return torch.from_numpy(result)
@@ -90,4 +93,13 @@ class _RunStages(torch.autograd.Function):
                 cotangents[0].new_tensor(gradient.step_size),
             )
         ]
-        return None, None, None, None, None, torch.from_numpy(estimate), torch.from_numpy(noisy), *flat
+        return (
+            None,
+            None,
+            None,
+            None,
+            None,
+            torch.from_numpy(estimate),
+            torch.from_numpy(noisy),
+            *flat,
+        )

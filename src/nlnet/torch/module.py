@@ -39,7 +39,7 @@ class NLNetStage(nn.Module):
     def __init__(self, parameters: StageParameters, config: NetworkConfig) -> None:
         super().__init__()
         self._config = config
-        dct = dct_basis(config.patch_size)
+        dct = dct_basis(config.patch_size).astype(parameters.filters.dtype)
         coefficients = parameters.coefficients
         if config.odd:
             coefficients = half_from_odd(coefficients)
@@ -48,12 +48,12 @@ class NLNetStage(nn.Module):
         self.coefficients = nn.Parameter(torch.tensor(coefficients))
         self.step_size = nn.Parameter(torch.tensor(parameters.step_size, dtype=self.mix.dtype))
         self.dct: Tensor
-        self.register_buffer("dct", torch.tensor(dct, dtype=self.mix.dtype), persistent=False)
+        self.register_buffer("dct", torch.tensor(dct), persistent=False)
 
     def tensors(self) -> plain.StageTensors:
         """Return the filters, weights, all coefficients and the step size, differentiably."""
         filters = (self.mix / self.mix.norm(dim=1, keepdim=True)) @ self.dct
-        coefficients = self.coefficients
+        coefficients: Tensor = self.coefficients
         if self._config.odd:
             middle = coefficients.new_zeros(*coefficients.shape[:-1], self._config.rbf_count % 2)
             coefficients = torch.cat([coefficients, middle, -coefficients.flip(-1)], dim=-1)
@@ -67,7 +67,7 @@ class NLNetStage(nn.Module):
             filters.detach().cpu().numpy(),
             weights.detach().cpu().numpy(),
             coefficients.detach().cpu().numpy(),
-            float(step_size),
+            step_size.item(),
         ).astype(np.float32)
 
 
@@ -139,22 +139,39 @@ class NLNet(nn.Module):
         return self.from_working_planes(self.run(planes, planes, groups))
 
     def run(
-        self, estimate: Tensor, noisy: Tensor, groups: Tensor, first: int = 0, last: int | None = None
+        self,
+        estimate: Tensor,
+        noisy: Tensor,
+        groups: Tensor,
+        first: int = 0,
+        last: int | None = None,
+        *,
+        project_last: bool = True,
     ) -> Tensor:
-        """Run working planes through the stages from `first` up to, not including, `last`."""
+        """Run working planes through the stages from `first` up to, not including, `last`.
+
+        The last stage's output is projected onto the box, as that of a whole network is, unless
+        `project_last` is False and the network projects only at its end.
+        """
         stages = [stage.tensors() for stage in self.stages[first:last]]  # type: ignore[operator]
+        project_last = project_last or self.config.project_every_stage
+        box = self.box if project_last else None
         if self._uses_kernels(noisy):
             return kernels.run_stages(
-                estimate, noisy, groups, stages, self.config, self.box,
-                threads=self.threads, exact=self.exact,
+                estimate,
+                noisy,
+                groups,
+                stages,
+                self.config,
+                box,
+                threads=self.threads,
+                exact=self.exact,
             )
         members = plain.flat_members(groups)
         for number, stage in enumerate(stages, start=1):
-            estimate = plain.stage(
-                estimate, noisy, members, stage, self.config, exact=self.exact
-            )
-            if self.box and (self.config.project_every_stage or number == len(stages)):
-                estimate = plain.project(estimate, self.box)
+            estimate = plain.stage(estimate, noisy, members, stage, self.config, exact=self.exact)
+            if box and (self.config.project_every_stage or number == len(stages)):
+                estimate = plain.project(estimate, box)
         return estimate
 
     def find_groups(self, planes: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nlnet import color, potentials
+from nlnet.arrays import FloatArray
 from nlnet.config import NetworkConfig
 from nlnet.matching import check_size
 
@@ -89,7 +90,7 @@ def project(planes: Tensor, box: tuple[float, float]) -> Tensor:
     return transform(transform(planes, color.RGB).clamp(*box), color.OPPONENT)
 
 
-def transform(planes: Tensor, matrix: color.FloatArray) -> Tensor:
+def transform(planes: Tensor, matrix: FloatArray) -> Tensor:
     """Multiply the channels of (B, 3, H, W) planes by a 3x3 matrix."""
     factors = torch.as_tensor(matrix, dtype=planes.dtype, device=planes.device)
     return torch.einsum("ij,bjhw->bihw", factors, planes)
@@ -156,14 +157,14 @@ def _ranked_offsets(window: int, device: torch.device) -> Tensor:
 
 
 def _mirrored(length: int, radius: int, like: Tensor) -> Tensor:
-    """Indices of a line continued by symmetric boundaries: 1 0 | 0 1 2 ... n-1 | n-1 n-2."""
+    """Return the indices of a line with symmetric ends: 1 0 | 0 1 2 ... n-1 | n-1 n-2."""
     place = torch.arange(-radius, length + radius, device=like.device)
     place = torch.where(place < 0, -1 - place, place)
     return torch.where(place >= length, 2 * length - 1 - place, place)
 
 
 def _exact_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
-    """psi as the sum of its Gaussians; one at a time, to keep memory small."""
+    """Psi as the sum of its Gaussians; one at a time, to keep memory small."""
     clipped = features.clamp(-config.rbf_range, config.rbf_range)
     total = torch.zeros_like(clipped)
     for j in range(config.rbf_count):
@@ -174,7 +175,7 @@ def _exact_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) ->
 
 
 def _tabulated_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
-    """psi by the same table of cubics as the kernels use."""
+    """Psi by the same table of cubics as the kernels use."""
     basis = _table_basis(config, features.dtype, features.device)
     intervals = potentials.table_intervals(config)
     cubics = (coefficients @ basis).reshape(*coefficients.shape[:2], intervals, 4)
@@ -182,11 +183,9 @@ def _tabulated_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig
     position = position.clamp(0, intervals)
     interval = position.detach().long().clamp(max=intervals - 1)
     t = position - interval
-    batch, channels, filters, pixels = features.shape
-    # The table's intervals become the last axis: (B, C, F, intervals).
     value = torch.zeros_like(t)
     for power in (3, 2, 1, 0):
-        table = cubics[..., power].expand(batch, channels, filters, intervals)
+        table = cubics[..., power].expand(*features.shape[:3], intervals)
         value = value * t + torch.gather(table, -1, interval)
     return value
 

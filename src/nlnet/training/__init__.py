@@ -1,0 +1,5 @@
+"""Training: the paper's recipe, greedy stage by stage, then all stages jointly (extra ``train``).
+
+:mod:`~nlnet.training.settings` reads the recipe, :mod:`~nlnet.training.data` draws noisy crops,
+:mod:`~nlnet.training.trainer` runs the phases, :mod:`~nlnet.training.checkpoints` keeps them.
+"""

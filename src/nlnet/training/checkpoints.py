@@ -1,0 +1,82 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nlnet.errors import FileError, ModelError
+from nlnet.files import write_atomically
+from nlnet.training.settings import TrainingSettings, settings_from_mapping
+
+FILE_NAME = "checkpoint.pt"
+_VERSION = 1
+
+
+@dataclasses.dataclass
+class Progress:
+    """How far a run has come.
+
+    `phase` counts the stages in greedy training, and is the number of stages in joint training;
+    `epoch` the epochs done of the phase, and `step` the steps done of the present epoch, whose
+    losses add up to `loss_sum`; `log_lines` the lines written to the log so far.
+    """
+
+    phase: int = 0
+    epoch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    seconds: float = 0.0
+    log_lines: int = 0
+    best_psnr: float | None = None
+
+
+@dataclasses.dataclass
+class Checkpoint:
+    """A moment of a run: its recipe, its progress, the network, and the phase it is in.
+
+    `phase` holds the optimiser and the running average; None at the beginning of a phase.
+    """
+
+    settings: TrainingSettings
+    progress: Progress
+    network: dict[str, Any]
+    phase: dict[str, Any] | None
+
+    def save(self, run: Path) -> None:
+        """Write the checkpoint of a run, replacing the last one only once this one is whole."""
+        buffer = io.BytesIO()
+        torch.save(
+            {
+                "version": _VERSION,
+                "settings": self.settings.to_mapping(),
+                "progress": dataclasses.asdict(self.progress),
+                "network": self.network,
+                "phase": self.phase,
+            },
+            buffer,
+        )
+        write_atomically(run / FILE_NAME, buffer.getvalue())
+
+
+def load_checkpoint(run: Path) -> Checkpoint:
+    """Read the checkpoint of a run."""
+    path = run / FILE_NAME
+    try:
+        held = torch.load(io.BytesIO(path.read_bytes()), weights_only=True)
+    except OSError as error:
+        raise FileError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from error
+    except Exception as error:  # torch raises many kinds for a file that is not its own
+        raise ModelError(f"{str(path)!r} is damaged, or not a checkpoint of nlnet.") from error
+    if not isinstance(held, dict) or held.get("version") != _VERSION:
+        raise ModelError(f"{str(path)!r} is not a checkpoint of this version of nlnet.")
+    return Checkpoint(
+        settings=settings_from_mapping(held["settings"]),
+        progress=Progress(**held["progress"]),
+        network=held["network"],
+        phase=held["phase"],
+    )
