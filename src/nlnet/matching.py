@@ -1,18 +1,21 @@
-"""Block matching of whole images: check, pad, and hand the tiles to the kernel."""
+"""Block matching of whole images, or of some rows of them: check, pad, and cut into tiles."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
-from nlnet.kernels.matching import TILE_COLUMNS, TILE_ROWS, match_tile
+from nlnet.kernels.grouping import copy_window
+from nlnet.kernels.matching import TILE_COLUMNS, match_tile
 from nlnet.kernels.simd.vectors import LANES
 from nlnet.parallel import Workers
+
+BAND_ROWS = 32
 
 
 def find_groups(
@@ -45,20 +48,61 @@ def find_groups(
     """
     height, width = image.shape
     check_size(height, width, config)
-    # One vector of room at the right, for the kernel reads whole vectors.
-    edges = ((config.patch_radius,) * 2,) * 2
-    padded = np.pad(image.astype(np.float32), edges, mode="symmetric")
-    padded = np.ascontiguousarray(np.pad(padded, ((0, 1), (0, LANES))))
-    offsets, pairs = _window_offsets(config.window)
-    groups = np.empty((*image.shape, config.group_size, 2), np.int8)
-    levels, taps = (0,) * (config.group_size - 1), (0,) * config.patch_size
-
-    def work(corner: tuple[int, int]) -> None:
-        match_tile(padded, offsets, pairs, *corner, levels, taps, groups)
-
-    tiles = [(y, x) for y in range(0, height, TILE_ROWS) for x in range(0, width, TILE_COLUMNS)]
-    workers.map(work, tiles, None if done is None else lambda count: done(count / len(tiles)))
+    image = np.ascontiguousarray(image, np.float32)
+    groups = np.empty((height, width, config.group_size, 2), np.int8)
+    tasks = [
+        task
+        for top in range(0, height, BAND_ROWS)
+        for task in matching_tasks(image, 0, height, top, groups[top : top + BAND_ROWS], config)
+    ]
+    workers.map(
+        lambda task: task(), tasks, None if done is None else lambda count: done(count / len(tasks))
+    )
     return groups
+
+
+def matching_tasks(
+    rows: FloatArray, first: int, height: int, top: int, groups: Groups, config: NetworkConfig
+) -> Iterator[Callable[[], None]]:
+    """Yield the tasks, one a tile, that find the groups of some of an image's rows.
+
+    Parameters
+    ----------
+    rows : (n, W) array
+        Rows of the image, from `first` on: at least those that the patches concerned cover.
+    first, height : int
+        Number of the first of these rows, and how many the whole image has.
+    top : int
+        The first row whose groups are wanted.
+    groups : (rows, W, K, 2) int8 array
+        Where the groups of that row and of those below it go.
+    config : NetworkConfig
+        Patch size, group size and search window.
+    """
+    if config.group_size == 1:
+        yield functools.partial(groups.fill, 0)
+        return
+    radius, reach = config.patch_radius, config.window // 2
+    # Row y of the padded image is the first row of the patches around the image's row y.
+    strip_top = max(top - reach, 0)
+    strip_bottom = min(top + len(groups) + reach, height) + 2 * radius
+    width = rows.shape[1]
+    # Whole vectors are read: one of room at the right, and a row below.
+    strip = np.zeros((strip_bottom - strip_top + 1, width + 2 * radius + LANES), np.float32)
+    copy_window(
+        np.ascontiguousarray(rows, np.float32),
+        first,
+        height,
+        strip_top - radius,
+        -radius,
+        strip[:-1, : width + 2 * radius],
+    )
+    offsets, pairs = _window_offsets(config.window)
+    levels, taps = (0,) * (config.group_size - 1), (0,) * config.patch_size
+    for left in range(0, width, TILE_COLUMNS):
+        yield functools.partial(
+            match_tile, strip, strip_top, height, offsets, pairs, top, left, levels, taps, groups
+        )
 
 
 def check_size(height: int, width: int, config: NetworkConfig) -> None:

@@ -10,17 +10,14 @@ import numpy as np
 from nlnet import color
 from nlnet.arrays import FloatArray, Groups
 from nlnet.config import NetworkConfig
-from nlnet.matching import find_groups
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project, project_backward
 from nlnet.stage import Stage, StageGradient
+from nlnet.sweep import ReadRows, Sweep, WriteRows, choose_tile_rows
 
 BOX: Box = (0.0, 255.0)
 """The intensity box of an 8-bit image, the scale the network works on."""
-
-MATCHING_SHARE = 0.5
-"""Part of the whole time that matching takes, for progress."""
 
 
 def denoise_planes(
@@ -29,69 +26,94 @@ def denoise_planes(
     stages: Sequence[StageParameters],
     *,
     box: Box | None = BOX,
-    groups: Groups | None = None,
     threads: int | None = None,
+    max_memory: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> FloatArray:
-    """Denoise one image.
+    """Denoise one image, (C, H, W) on the 0-255 scale, float32 or float64.
+
+    Returns the estimate, of the same shape and dtype; the parameters are those of
+    :func:`denoise_rows`.
+    """
+    denoised = np.empty_like(noisy)
+
+    def write(first: int, rows: FloatArray) -> None:
+        denoised[:, first : first + rows.shape[1]] = rows
+
+    channels, height, width = noisy.shape
+    denoise_rows(
+        lambda first, last: noisy[:, first:last],
+        write,
+        (channels, height, width),
+        config,
+        [stage.astype(noisy.dtype) for stage in stages],
+        box=box,
+        threads=threads,
+        max_memory=max_memory,
+        progress=progress,
+    )
+    return denoised
+
+
+def denoise_rows(
+    read: ReadRows,
+    write: WriteRows,
+    shape: tuple[int, int, int],
+    config: NetworkConfig,
+    stages: Sequence[StageParameters],
+    *,
+    box: Box | None = BOX,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Denoise an image of any size that is read and written some rows at a time.
 
     Parameters
     ----------
-    noisy : (C, H, W) array
-        Gray or RGB planes on the 0-255 scale, float32 or float64.
+    read : callable
+        ``read(first, last)`` returns rows of the noisy image, gray or RGB planes (C, rows, W) on
+        the 0-255 scale, of the parameters' dtype. Every row is asked for once, in order.
+    write : callable
+        ``write(first, rows)`` takes rows of the estimate, in order.
+    shape : (C, H, W)
+        Shape of the whole image.
     config : NetworkConfig
         The network's shape.
     stages : sequence of StageParameters
         Its learned values.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
-    groups : (H, W, K, 2) array, optional
-        Groups found before; by default they are found on `noisy`.
     threads : int, optional
         Number of threads; by default all CPUs the process may use.
+    max_memory : int, optional
+        Bytes that may be used besides what is read and written. Less memory takes more time.
     progress : callable, optional
         Called with the share of the work done; an exception it raises stops the work.
-
-    Returns
-    -------
-    (C, H, W) array
-        The estimate, of the same dtype.
     """
-    report = progress or (lambda share: None)
-    planes = to_working_planes(noisy[np.newaxis])
     with Workers(threads) as workers:
-        report(0.0)
-        if groups is None:
-            groups = find_groups(
-                planes[0, 0], config, workers, lambda share: report(MATCHING_SHARE * share)
-            )
-        run = StageRun(
-            [Stage(stage.astype(noisy.dtype), config) for stage in stages],
-            box,
-            project_every_stage=config.project_every_stage,
+        itemsize = stages[0].filters.dtype.itemsize
+        sweep = Sweep(
+            lambda first, last: to_working_planes(read(first, last)),
+            lambda first, planes: write(first, from_working_planes(planes)),
+            shape,
+            config,
+            stages,
+            box=box,
+            tile_rows=choose_tile_rows(shape, config, workers.threads, itemsize, max_memory),
         )
-        rest = 1 - MATCHING_SHARE
-        estimate = run.forward(
-            planes,
-            planes,
-            groups[np.newaxis],
-            workers,
-            lambda share: report(MATCHING_SHARE + rest * share),
-        )
-    denoised: FloatArray = from_working_planes(estimate)[0]
-    return denoised
+        sweep.run(workers, progress)
 
 
 def to_working_planes(images: FloatArray) -> FloatArray:
-    """From gray or RGB images, (B, C, H, W), to the planes the stages work on."""
-    if images.shape[1] == 1:
-        return np.ascontiguousarray(images)
-    return color.transform(np.ascontiguousarray(images), color.OPPONENT)
+    """From gray or RGB images, (..., C, H, W), to the planes the stages work on."""
+    images = np.ascontiguousarray(images)
+    return images if images.shape[-3] == 1 else color.transform(images, color.OPPONENT)
 
 
 def from_working_planes(planes: FloatArray) -> FloatArray:
     """From the planes the stages work on back to gray or RGB images."""
-    return planes if planes.shape[1] == 1 else color.transform(planes, color.RGB)
+    return planes if planes.shape[-3] == 1 else color.transform(planes, color.RGB)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,9 +141,7 @@ class StageRun:
         self, stages: Sequence[Stage], box: Box | None, *, project_every_stage: bool
     ) -> None:
         self._stages = stages
-        self._boxes = [
-            box if project_every_stage or stage is stages[-1] else None for stage in stages
-        ]
+        self._boxes = [box if project_every_stage else None] * (len(stages) - 1) + [box]
 
     def forward(
         self,

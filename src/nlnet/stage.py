@@ -5,11 +5,13 @@ r"""One stage of the network: a proximal-gradient step with learned operators.
     u = (1 - \gamma)\, x + \gamma\, y - \sum_r L_r^T \psi(L_r x), \qquad x \leftarrow P_C(u)
 
 with :math:`L_r x = F \sum_k w_k P_{i_r,k}\, x`: the patches of a group are summed with their
-weights, then transformed. This module computes u and its backward pass (Appendix A), tile by tile;
+weights, then transformed. This module computes u and its backward pass (Appendix A);
 :mod:`nlnet.projection` has P_C.
 
-Every tile reads a window of the image, and adds to one of its own; the windows are then folded
-together in a fixed order. So the result has the same bits for any number of threads.
+The work is cut into tiles. Every tile reads a window of the image, and adds to one of its own; the
+windows are then folded together in a fixed order. So the result has the same bits for any number of
+threads. Training runs whole batches (:meth:`Stage.forward`, :meth:`Stage.backward`); denoising
+calls :meth:`Stage.spread_tile` and :meth:`Stage.fold` on a few rows at a time.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +37,29 @@ FOLD_ROWS = 32
 Done = Callable[[float], None]
 
 
+class ImageRows(NamedTuple):
+    """Some rows of an image: planes (C, n, W) from row `first` on, of `height` in all."""
+
+    planes: FloatArray
+    first: int
+    height: int
+
+    def between(self, first: int, last: int) -> FloatArray:
+        """Return the planes' rows from `first` to `last`."""
+        return self.planes[:, first - self.first : last - self.first]
+
+
+class Tile(NamedTuple):
+    """Place of a tile in its image and among the tiles; the last ones may be smaller."""
+
+    row: int
+    column: int
+    top: int
+    left: int
+    rows: int
+    columns: int
+
+
 @dataclasses.dataclass(frozen=True)
 class StageGradient:
     """Gradients of a loss with respect to all that a stage's u depends on."""
@@ -44,23 +70,6 @@ class StageGradient:
     step_size: float
     estimate: FloatArray
     noisy: FloatArray
-
-
-@dataclasses.dataclass(frozen=True)
-class _Tile:
-    """A tile of one image of the batch, and where its window's result goes."""
-
-    image: int
-    row: int
-    column: int
-    top: int
-    left: int
-    height: int
-    width: int
-
-    @property
-    def pixels(self) -> int:
-        return self.height * self.width
 
 
 class Stage:
@@ -74,10 +83,17 @@ class Stage:
         Sizes of patches, window and mixtures.
     exact : bool
         Evaluate psi exactly instead of by its table (slow; for tests).
+    tile_rows : int
+        Height of a tile. It moves the result by rounding only.
     """
 
     def __init__(
-        self, parameters: StageParameters, config: NetworkConfig, *, exact: bool = False
+        self,
+        parameters: StageParameters,
+        config: NetworkConfig,
+        *,
+        exact: bool = False,
+        tile_rows: int = TILE,
     ) -> None:
         self.step_size = parameters.step_size
         self._filters = np.ascontiguousarray(parameters.filters)  # (F, P)
@@ -86,9 +102,54 @@ class Stage:
         self._reach = config.window // 2
         self._radius = config.patch_radius
         self._taps = (0,) * config.patch_size
-        self._side = TILE + 2 * (self._reach + self._radius)
-        self._stride = self._side + row_lanes(config.patch_size)
-        self._dtype = self._filters.dtype
+        self._tile_rows = tile_rows
+        self._window_rows = tile_rows + 2 * self.margin
+        self._window_columns = TILE + 2 * self.margin
+        self._stride = self._window_columns + row_lanes(config.patch_size)
+        self.dtype = self._filters.dtype
+
+    @property
+    def margin(self) -> int:
+        """How far, in pixels, a tile reads and writes around itself."""
+        return self._reach + self._radius
+
+    def parts_shape(self, channels: int, tile_rows: int, width: int) -> tuple[int, ...]:
+        """Return the shape of the memory for what so many rows of tiles add to their windows."""
+        columns = -(-width // TILE)
+        return channels, tile_rows, columns, self._window_rows, self._stride
+
+    def spread_tile(
+        self, estimate: ImageRows, groups: Groups, tile: Tile, parts: Array, workers: Workers
+    ) -> None:
+        """Compute L_r^T psi(L_r x) for the pixels r of a tile, into the tile's own window.
+
+        `groups` are those of the tile's rows, (rows, W, K, 2).
+        """
+        corners = self._corners(groups, tile, workers)
+        for channel in range(len(estimate.planes)):
+            window = self._window(estimate, channel, tile, "window", workers)
+            patches = self._sum_groups(window, corners, "patches", workers)
+            features = self._transform(patches, "features", workers)
+            self._potentials.forward(channel, features)
+            np.matmul(features, self._filters, out=patches)
+            self._spread(patches, corners, tile, parts[channel])
+
+    def fold(
+        self,
+        parts: Array,
+        tiles: range,
+        estimate: ImageRows,
+        noisy: ImageRows,
+        first: int,
+        last: int,
+    ) -> FloatArray:
+        """Return u for the image's rows from `first` to `last`: (C, rows, W).
+
+        `tiles` are the rows of tiles that `parts` holds, all that add to these rows among them.
+        """
+        present = estimate.between(first, last)
+        update = self._fold(parts, tiles, estimate.height, present, first)
+        return self._descend(update, present, noisy.between(first, last))
 
     def forward(
         self,
@@ -102,26 +163,17 @@ class Stage:
 
         `groups` is (B, H, W, K, 2); `done` is called with the share of the work finished.
         """
-        tiles = _cut(estimate.shape)
         parts = self._new_parts(estimate.shape, workers)
 
-        def work(tile: _Tile) -> None:
-            corners = self._corners(groups, tile, workers)
-            for channel, plane in enumerate(estimate[tile.image]):
-                window = self._window(plane, tile, "window", workers)
-                patches = self._sum_groups(window, corners, "patches", workers)
-                features = self._transform(patches, "features", workers)
-                self._potentials.forward(channel, features)
-                np.matmul(features, self._filters, out=patches)
-                self._spread(patches, corners, tile, parts[tile.image, channel], workers)
+        def work(place: tuple[int, Tile]) -> None:
+            image, tile = place
+            rows = ImageRows(estimate[image], 0, estimate.shape[2])
+            near = groups[image, tile.top : tile.top + tile.rows]
+            self.spread_tile(rows, near, tile, parts[image], workers)
 
-        workers.map(work, tiles, _share(done, len(tiles)))
-        update = self._fold(parts, estimate.shape, workers)
-        # Eq. (10) before the projection: u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x)
-        np.subtract((1 - self.step_size) * estimate, update, out=update)
-        if self.step_size:
-            update += self.step_size * noisy
-        return update
+        places = self._places(estimate.shape)
+        workers.map(work, places, _share(done, len(places)))
+        return self._descend(self._fold_all(parts, estimate, workers), estimate, noisy)
 
     def backward(
         self,
@@ -140,37 +192,18 @@ class Stage:
         - w_k: -(psi(s)^T F P_k e + (psi'(s) d)^T F P_k z);
         - z: (1 - gamma) e - L_r^T (psi'(s) d).
         """
-        tiles = _cut(estimate.shape)
         parts = self._new_parts(estimate.shape, workers)
 
-        def work(tile: _Tile) -> tuple[Array, Array, Array]:
-            filters = np.zeros_like(self._filters)
-            weights = np.zeros_like(self._weights)
-            mixtures = self._potentials.new_gradient()
-            corners = self._corners(groups, tile, workers)
-            for channel, plane in enumerate(estimate[tile.image]):
-                inputs = self._window(plane, tile, "window", workers)
-                errors = self._window(cotangent[tile.image, channel], tile, "errors", workers)
-                patches = self._sum_groups(inputs, corners, "patches", workers)
-                error_patches = self._sum_groups(errors, corners, "error_patches", workers)
-                values = self._transform(patches, "features", workers)
-                slopes = self._transform(error_patches, "slopes", workers)
-                # From s and d to psi(s) and psi'(s) d.
-                self._potentials.backward(channel, values, slopes, mixtures)
-                filters += values.T @ error_patches + slopes.T @ patches
-                np.matmul(values, self._filters, out=patches)
-                np.matmul(slopes, self._filters, out=error_patches)
-                for window, image_patches in ((errors, patches), (inputs, error_patches)):
-                    grouping.correlate_groups(
-                        window, corners, image_patches.reshape(-1), weights, self._taps
-                    )
-                self._spread(error_patches, corners, tile, parts[tile.image, channel], workers)
-            return filters, weights, mixtures
+        def work(place: tuple[int, Tile]) -> tuple[Array, Array, Array]:
+            image, tile = place
+            near = groups[image, tile.top : tile.top + tile.rows]
+            inputs = ImageRows(estimate[image], 0, estimate.shape[2])
+            errors = ImageRows(cotangent[image], 0, estimate.shape[2])
+            return self._differentiate_tile(inputs, errors, near, tile, parts[image], workers)
 
-        filters, weights, mixtures = (
-            _add_up(grads) for grads in zip(*workers.map(work, tiles), strict=True)
-        )
-        inputs = self._fold(parts, estimate.shape, workers)
+        results = workers.map(work, self._places(estimate.shape))
+        filters, weights, mixtures = (_add_up(part) for part in zip(*results, strict=True))
+        inputs = self._fold_all(parts, estimate, workers)
         np.subtract((1 - self.step_size) * cotangent, inputs, out=inputs)
         return StageGradient(
             filters=-filters,
@@ -181,19 +214,57 @@ class Stage:
             noisy=self.step_size * cotangent,
         )
 
-    def _window(self, plane: Array, tile: _Tile, name: str, workers: Workers) -> Array:
+    def _differentiate_tile(
+        self,
+        inputs: ImageRows,
+        errors: ImageRows,
+        groups: Groups,
+        tile: Tile,
+        parts: Array,
+        workers: Workers,
+    ) -> tuple[Array, Array, Array]:
+        """Return a tile's part of the gradients of F, w and psi's table, all negated."""
+        filters = np.zeros_like(self._filters)
+        weights = np.zeros_like(self._weights)
+        mixtures = self._potentials.new_gradient()
+        corners = self._corners(groups, tile, workers)
+        for channel in range(len(inputs.planes)):
+            window = self._window(inputs, channel, tile, "window", workers)
+            error_window = self._window(errors, channel, tile, "error_window", workers)
+            patches = self._sum_groups(window, corners, "patches", workers)
+            error_patches = self._sum_groups(error_window, corners, "error_patches", workers)
+            values = self._transform(patches, "features", workers)
+            slopes = self._transform(error_patches, "slopes", workers)
+            # From s and d to psi(s) and psi'(s) d.
+            self._potentials.backward(channel, values, slopes, mixtures)
+            filters += values.T @ error_patches + slopes.T @ patches
+            np.matmul(values, self._filters, out=patches)
+            np.matmul(slopes, self._filters, out=error_patches)
+            for image, terms in ((error_window, patches), (window, error_patches)):
+                grouping.correlate_groups(image, corners, terms.reshape(-1), weights, self._taps)
+            self._spread(error_patches, corners, tile, parts[channel])
+        return filters, weights, mixtures
+
+    def _window(
+        self, image: ImageRows, channel: int, tile: Tile, name: str, workers: Workers
+    ) -> Array:
         """Copy the image around a tile: all that its groups' patches can reach."""
-        window = workers.scratch(name, (self._side, self._stride), self._dtype)
-        offset = self._reach + self._radius
-        grouping.copy_window(plane, tile.top - offset, tile.left - offset, window[:, : self._side])
+        window = workers.scratch(name, (self._window_rows, self._stride), self.dtype)
+        grouping.copy_window(
+            image.planes[channel],
+            image.first,
+            image.height,
+            tile.top - self.margin,
+            tile.left - self.margin,
+            window[: tile.rows + 2 * self.margin, : self._window_columns],
+        )
         return window
 
-    def _corners(self, groups: Groups, tile: _Tile, workers: Workers) -> Array:
+    def _corners(self, groups: Groups, tile: Tile, workers: Workers) -> Array:
         """Return the flat indices, in the window, of the corners of all patches of all groups."""
-        corners = workers.scratch("corners", (tile.pixels * len(self._weights),), np.int32)
-        grouping.find_corners(
-            groups[tile.image], tile.top, tile.left, tile.width, self._reach, self._stride, corners
-        )
+        count = tile.rows * tile.columns * len(self._weights)
+        corners = workers.scratch("corners", (count,), np.int32)
+        grouping.find_corners(groups, tile.left, tile.columns, self._reach, self._stride, corners)
         return corners
 
     def _sum_groups(self, window: Array, corners: Array, name: str, workers: Workers) -> Array:
@@ -201,61 +272,89 @@ class Stage:
         size = len(self._taps) ** 2
         count = corners.size // len(self._weights)
         # The last patch is written, and later read, by whole vectors: leave room for one.
-        room = workers.scratch(name, (count * size + self._stride - self._side,), self._dtype)
-        grouping.sum_groups(window, corners, self._weights, room, self._taps)
-        return room[: count * size].reshape(count, size)
+        room = self._stride - self._window_columns
+        patches = workers.scratch(name, (count * size + room,), self.dtype)
+        grouping.sum_groups(window, corners, self._weights, patches, self._taps)
+        return patches[: count * size].reshape(count, size)
 
     def _transform(self, patches: Array, name: str, workers: Workers) -> Array:
         """Return F B_r x, that is L_r x: (n, F)."""
-        features = workers.scratch(name, (len(patches), len(self._filters)), self._dtype)
+        features = workers.scratch(name, (len(patches), len(self._filters)), self.dtype)
         return np.matmul(patches, self._filters.T, out=features)
 
-    def _spread(
-        self, patches: Array, corners: Array, tile: _Tile, parts: Array, workers: Workers
-    ) -> None:
+    def _spread(self, patches: Array, corners: Array, tile: Tile, parts: Array) -> None:
         """Add B_r^T of a tile's patches to its own window."""
-        part = parts[tile.row, tile.column]
+        part = parts[tile.row % len(parts), tile.column]
         part[:] = 0
         grouping.spread_groups(
-            patches.reshape(-1), corners, self._weights, tile.width, part, self._taps
+            patches.reshape(-1), corners, self._weights, tile.columns, part, self._taps
         )
 
+    def _descend(self, update: Array, estimate: Array, noisy: Array) -> Array:
+        """Turn sum_r L_r^T psi(L_r x) into u, in place."""
+        # Eq. (10) before the projection: u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x)
+        np.subtract((1 - self.step_size) * estimate, update, out=update)
+        if self.step_size:
+            update += self.step_size * noisy
+        return update
+
+    def _places(self, shape: tuple[int, ...]) -> list[tuple[int, Tile]]:
+        """List all tiles of all images of a batch."""
+        batch, _, height, width = shape
+        return [
+            (image, tile)
+            for image in range(batch)
+            for row in range(-(-height // self._tile_rows))
+            for tile in cut_row(row, self._tile_rows, height, width)
+        ]
+
     def _new_parts(self, shape: tuple[int, ...], workers: Workers) -> Array:
-        """Memory for what every tile adds to its window: (B, C, tile rows, tile columns, ...)."""
+        """Return memory for what all tiles of a batch add to their windows."""
         batch, channels, height, width = shape
-        rows, columns = -(-height // TILE), -(-width // TILE)
-        size = (batch, channels, rows, columns, self._side, self._stride)
-        return workers.scratch("parts", size, self._dtype)
+        rows = -(-height // self._tile_rows)
+        size = (batch, *self.parts_shape(channels, rows, width))
+        return workers.scratch("parts", size, self.dtype)
 
-    def _fold(self, parts: Array, shape: tuple[int, ...], workers: Workers) -> Array:
-        """Fold all windows into images: (B, C, H, W)."""
-        out = np.empty(shape, self._dtype)
-        bands = range(0, shape[2], FOLD_ROWS)
-
-        def work(task: tuple[int, int, int]) -> None:
-            image, channel, first = task
-            last = min(first + FOLD_ROWS, shape[2])
+    def _fold(self, parts: Array, tiles: range, height: int, like: Array, first: int) -> Array:
+        """Fold the windows of one image into some of its rows: (C, rows, W)."""
+        out = np.empty_like(like)
+        for channel, rows in enumerate(out):
             folding.fold_rows(
-                parts[image, channel],
+                parts[channel],
+                tiles.start,
+                tiles.stop,
+                self._tile_rows,
                 TILE,
                 self._reach,
                 self._radius,
+                height,
                 first,
-                last,
-                out[image, channel],
+                rows,
             )
+        return out
 
-        workers.map(work, itertools.product(range(shape[0]), range(shape[1]), bands))
+    def _fold_all(self, parts: Array, like: FloatArray, workers: Workers) -> Array:
+        """Fold all windows of a batch into images: (B, C, H, W)."""
+        out = np.empty_like(like)
+        height = like.shape[2]
+        tiles = range(parts.shape[2])
+
+        def work(place: tuple[int, int]) -> None:
+            image, first = place
+            rows = slice(first, first + FOLD_ROWS)
+            near = like[image, :, rows]
+            out[image, :, rows] = self._fold(parts[image], tiles, height, near, first)
+
+        workers.map(work, itertools.product(range(len(like)), range(0, height, FOLD_ROWS)))
         return out
 
 
-def _cut(shape: tuple[int, ...]) -> list[_Tile]:
-    """Cut a batch of images into tiles; those at the right and bottom may be smaller."""
-    batch, _, height, width = shape
+def cut_row(row: int, tile_rows: int, height: int, width: int) -> list[Tile]:
+    """Cut one row of tiles out of an image."""
+    top = row * tile_rows
+    rows = min(tile_rows, height - top)
     return [
-        _Tile(image, row, column, top, left, min(TILE, height - top), min(TILE, width - left))
-        for image in range(batch)
-        for row, top in enumerate(range(0, height, TILE))
+        Tile(row, column, top, left, rows, min(TILE, width - left))
         for column, left in enumerate(range(0, width, TILE))
     ]
 

@@ -10,47 +10,65 @@ from nlnet.kernels.compile import kernel
 
 @kernel
 def fold_rows(
-    parts: Array, tile: int, reach: int, radius: int, first: int, last: int, out: Array
+    parts: Array,
+    first_tile: int,
+    last_tile: int,
+    tile_rows: int,
+    tile_columns: int,
+    reach: int,
+    radius: int,
+    height: int,
+    first: int,
+    out: Array,
 ) -> None:
-    """Sum the windows' contributions to the rows from `first` to `last` of the image.
+    """Sum the windows' contributions to the image's rows from `first` on.
 
     Parameters
     ----------
-    parts : (tile rows, tile columns, side, stride)
+    parts : (rows of tiles, columns of tiles, side, stride)
         What each tile adds to the window around it; a window starts `reach` + `radius` pixels
-        above and left of its tile.
-    tile, reach, radius : int
-        Side of a tile, radius of the search window, radius of a patch.
-    out : (H, W)
-        The image. What was added to its symmetric border is folded back to where that came from.
+        above and left of its tile. Rows of tiles follow each other round and round.
+    first_tile, last_tile : int
+        The rows of tiles that `parts` holds now.
+    tile_rows, tile_columns : int
+        Size of a tile.
+    reach, radius : int
+        Radius of the search window and of a patch.
+    height : int
+        Height of the image.
+    out : (rows, W)
+        The result. What was added to the image's symmetric border is folded back to where that
+        came from.
     """
-    height, width = out.shape
+    width = out.shape[1]
     line = np.empty(width + 2 * radius, out.dtype)
-    for y in range(first, last):
+    for row in range(out.shape[0]):
+        y = first + row
         line[:] = 0
-        _add_window_row(parts, tile, reach, y + radius, line)
-        if y < radius:
-            _add_window_row(parts, tile, reach, radius - 1 - y, line)
-        if y >= height - radius:
-            _add_window_row(parts, tile, reach, 2 * height - 1 - y + radius, line)
-        out[y] = line[radius : radius + width]
+        for mirror in (y, -1 - y, 2 * height - 1 - y):
+            if -radius <= mirror < height + radius:
+                for tile in range(first_tile, last_tile):
+                    inner = mirror + radius - tile * tile_rows + reach
+                    if 0 <= inner < parts.shape[2]:
+                        windows = parts[tile % parts.shape[0], :, inner]
+                        _add_window_rows(windows, tile_columns, reach, radius, line)
+        out[row] = line[radius : radius + width]
         for x in range(radius):
-            out[y, x] += line[radius - 1 - x]
-            out[y, width - 1 - x] += line[radius + width + x]
+            out[row, x] += line[radius - 1 - x]
+            out[row, width - 1 - x] += line[radius + width + x]
 
 
 @kernel
-def _add_window_row(parts: Array, tile: int, reach: int, row: int, line: Array) -> None:
-    """Add all that the windows hold of one row of the padded image."""
-    tile_rows, tile_columns, side, _ = parts.shape
-    for tile_row in range(tile_rows):
-        inner = row - tile_row * tile + reach
-        if 0 <= inner < side:
-            for tile_column in range(tile_columns):
-                start = tile_column * tile - reach
-                first = max(start, 0)
-                last = min(start + side, line.shape[0])
-                source = parts[tile_row, tile_column, inner, first - start : last - start]
-                target = line[first:last]
-                for x in range(target.shape[0]):
-                    target[x] += source[x]
+def _add_window_rows(
+    windows: Array, tile_columns: int, reach: int, radius: int, line: Array
+) -> None:
+    """Add what a row of windows, (columns of tiles, stride), holds of one padded image row."""
+    side = tile_columns + 2 * (reach + radius)
+    for tile in range(windows.shape[0]):
+        start = tile * tile_columns - reach
+        first = max(start, 0)
+        last = min(start + side, line.shape[0])
+        source = windows[tile, first - start : last - start]
+        target = line[first:last]
+        for x in range(target.shape[0]):
+            target[x] += source[x]

@@ -16,36 +16,44 @@ from nlnet.kernels.simd.vectors import LANES
 
 
 @kernel
-def copy_window(plane: Array, top: int, left: int, window: Array) -> None:
-    """Copy a part of a plane, continued by symmetric boundaries, starting at (top, left)."""
-    height, width = plane.shape
+def copy_window(rows: Array, first: int, height: int, top: int, left: int, window: Array) -> None:
+    """Copy a part of an image, continued by symmetric boundaries, starting at (top, left).
+
+    `rows` are the image's rows from `first` on, as many as are at hand; those that the window needs
+    must be among them. `height` is that of the whole image.
+    """
+    width = rows.shape[1]
+    inner_first = max(0, -left)
+    inner_last = min(window.shape[1], width - left)
     for row in range(window.shape[0]):
         y = top + row
         y = -1 - y if y < 0 else y
         y = 2 * height - 1 - y if y >= height else y
-        if y < 0 or y >= height:
+        y -= first
+        if y < 0 or y >= rows.shape[0]:
             continue  # beyond the boundary's mirror image: no patch reaches there
-        line = plane[y]
-        first = max(0, -left)
-        last = min(window.shape[1], width - left)
-        window[row, first:last] = line[first + left : last + left]
-        for column in range(max(0, first - width), first):
+        line = rows[y]
+        window[row, inner_first:inner_last] = line[inner_first + left : inner_last + left]
+        for column in range(max(0, inner_first - width), inner_first):
             window[row, column] = line[-1 - column - left]
-        for column in range(last, min(window.shape[1], last + width)):
+        for column in range(inner_last, min(window.shape[1], inner_last + width)):
             window[row, column] = line[2 * width - 1 - column - left]
 
 
 @kernel
 def find_corners(
-    groups: Array, top: int, left: int, columns: int, reach: int, stride: int, corners: Array
+    groups: Array, left: int, columns: int, reach: int, stride: int, corners: Array
 ) -> None:
-    """Where in the tile's window the patches of each group start, as flat indices."""
+    """Where in the tile's window the patches of each group start, as flat indices.
+
+    `groups` are those of the tile's rows, (rows, W, K, 2).
+    """
     members = groups.shape[2]
     for pixel in range(corners.shape[0] // members):
         y, x = divmod(pixel, columns)
         for k in range(members):
-            dy = np.int32(groups[top + y, left + x, k, 0])
-            dx = np.int32(groups[top + y, left + x, k, 1])
+            dy = np.int32(groups[y, left + x, k, 0])
+            dx = np.int32(groups[y, left + x, k, 1])
             corners[pixel * members + k] = (y + reach + dy) * stride + x + reach + dx
 
 

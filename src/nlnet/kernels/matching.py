@@ -16,7 +16,6 @@ from nlnet.kernels.compile import kernel
 from nlnet.kernels.simd.candidates import offer, patch_distances
 from nlnet.kernels.simd.vectors import LANES
 
-TILE_ROWS = 32
 TILE_COLUMNS = 128
 
 _FAR = np.float32(np.finfo(np.float32).max)
@@ -25,7 +24,9 @@ _RANK_BITS = 0xFFFFF
 
 @kernel
 def match_tile(
-    padded: Array,
+    strip: Array,
+    strip_top: int,
+    height: int,
     offsets: Array,
     pairs: Array,
     top: int,
@@ -38,8 +39,13 @@ def match_tile(
 
     Parameters
     ----------
-    padded : (H + p - 1, W + p - 1) float32
-        The image, padded by the patch radius on every side.
+    strip : (rows, W + p - 1 + LANES) float32
+        Part of the image, padded by the patch radius on every side: all rows that patches in the
+        tile's search windows have. Whole vectors are read, hence the room at the right.
+    strip_top : int
+        Row of the padded image that the strip starts with.
+    height : int
+        Height of the whole image.
     offsets : (window * window, 2) int64
         (dy, dx) of every offset of the window, by rank: nearest first, then row-major.
     pairs : (n, 2) int64
@@ -48,13 +54,13 @@ def match_tile(
         The tile's first pixel.
     levels, taps : tuple
         Only their lengths matter, and are compiled in: K - 1 and the patch size.
-    groups : (H, W, K, 2) int8
+    groups : (tile rows, W, K, 2) int8
         The result: (dy, dx) of each member, the pixel itself first.
     """
-    height, width = groups.shape[:2]
-    pixels, pitch = padded.reshape(-1), padded.shape[1]
+    width = groups.shape[1]
+    pixels, pitch = strip.reshape(-1), strip.shape[1]
     reach = offsets[-1, 0]
-    bottom = min(top + TILE_ROWS, height)
+    bottom = top + groups.shape[0]
     right = min(left + TILE_COLUMNS, width)
     blocks = (right - left + LANES - 1) // LANES
     level_count = len(levels)
@@ -79,7 +85,7 @@ def match_tile(
             continue
         begin = (first_row - top + reach) * stride + reach - left
         for x in range(first, last, LANES):
-            here = first_row * pitch + x
+            here = (first_row - strip_top) * pitch + x
             patch_distances(
                 pixels,
                 here,
@@ -110,7 +116,7 @@ def match_tile(
                 start -= dy * stride + dx
                 _offer_row(keys, worst, line, blocks, distances, start, opposite, levels)
 
-    _write_groups(keys, offsets, top, left, bottom, right, levels, groups)
+    _write_groups(keys, offsets, left, right, levels, groups)
 
 
 @kernel
@@ -150,22 +156,15 @@ def _offer_row(
 
 @kernel
 def _write_groups(
-    keys: Array,
-    offsets: Array,
-    top: int,
-    left: int,
-    bottom: int,
-    right: int,
-    levels: tuple[int, ...],
-    groups: Array,
+    keys: Array, offsets: Array, left: int, right: int, levels: tuple[int, ...], groups: Array
 ) -> None:
     """Turn the ranks in the keys' last bits into the offsets of the group's members."""
     blocks = (right - left + LANES - 1) // LANES
     ranks = keys.view(np.int64)
-    for y in range(top, bottom):
+    for y in range(groups.shape[0]):
         for x in range(left, right):
             block, lane = divmod(x - left, LANES)
-            at = ((y - top) * blocks + block) * len(levels) * LANES + lane
+            at = (y * blocks + block) * len(levels) * LANES + lane
             groups[y, x, 0, 0] = 0
             groups[y, x, 0, 1] = 0
             for level in range(len(levels)):

@@ -9,6 +9,7 @@ from numba import types
 from numba.core import cgutils
 
 from nlnet.kernels.simd.vectors import (
+    BIT,
     INT,
     LONG,
     element_of,
@@ -85,7 +86,8 @@ def add_patch(
         weight_vector = splat(builder, values[2], vector.count)
         for row in range(size):
             place = builder.gep(target, [builder.mul(values[5], LONG(row))])
-            pixels = _load_patch_row(builder, source, row, size, vector)
+            pixels = load(builder, builder.gep(source, [LONG(row * size)]), vector)
+            pixels = _clear_beyond(builder, pixels, size)
             total = multiply_add(builder, weight_vector, pixels, load(builder, place, vector))
             store(builder, total, place)
         return context.get_dummy_value()
@@ -108,8 +110,10 @@ def multiply_patch(
         total = ir.Constant(vector, [0.0] * vector.count)
         for row in range(size):
             place = builder.gep(target, [builder.mul(values[4], LONG(row))])
-            pixels = _load_patch_row(builder, source, row, size, vector)
+            pixels = load(builder, builder.gep(source, [LONG(row * size)]), vector)
             total = multiply_add(builder, pixels, load(builder, place, vector), total)
+        # What lies beyond the rows may be anything, NaN too.
+        total = _clear_beyond(builder, total, size)
         # Halve the vector until one lane is left.
         width = vector.count
         while width > 1:
@@ -129,10 +133,8 @@ def multiply_patch(
     return image.dtype(patches, index, image, index, index, taps), code
 
 
-def _load_patch_row(builder: Any, patch: Any, row: int, size: int, vector: Any) -> Any:
-    """One row of a patch stored without gaps, the lanes beyond it set to zero."""
-    pixels = load(builder, builder.gep(patch, [LONG(row * size)]), vector)
-    inside = ir.Constant(
-        ir.VectorType(ir.IntType(1), vector.count), [lane < size for lane in range(vector.count)]
-    )
-    return builder.select(inside, pixels, ir.Constant(vector, [0.0] * vector.count))
+def _clear_beyond(builder: Any, row: Any, size: int) -> Any:
+    """Set the lanes beyond a patch's row to zero."""
+    lanes = row.type.count
+    inside = ir.Constant(ir.VectorType(BIT, lanes), [lane < size for lane in range(lanes)])
+    return builder.select(inside, row, ir.Constant(row.type, [0.0] * lanes))

@@ -1,0 +1,307 @@
+"""Denoising in one sweep down the image: memory for some rows of it, whatever its height.
+
+Rows of tiles go through matching and all stages like items on a conveyor. A stage works on a row of
+tiles as soon as the stage before has finished the rows around it, and finishes rows as soon as all
+tiles that add to them have been worked on. At each step everything that can be done is done in
+parallel; rows that nobody needs any more are dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nlnet.arrays import Array, FloatArray, Groups
+from nlnet.config import NetworkConfig
+from nlnet.errors import InputError
+from nlnet.kernels.matching import TILE_COLUMNS
+from nlnet.matching import check_size, matching_tasks
+from nlnet.parallel import Workers
+from nlnet.parameters import StageParameters
+from nlnet.projection import Box, project
+from nlnet.stage import TILE, ImageRows, Stage, cut_row
+
+MATCHING_SHARE = 0.5
+"""Part of the whole time that matching takes, for progress."""
+
+TILE_ROWS_TO_CHOOSE = (TILE, 32, 16, 8)
+
+Task = Callable[[], None]
+ReadRows = Callable[[int, int], FloatArray]
+WriteRows = Callable[[int, FloatArray], None]
+
+
+class _Slab:
+    """Consecutive rows of something that grows at the bottom and is dropped at the top."""
+
+    def __init__(self, axis: int) -> None:
+        self._axis = axis
+        self._held: Array | None = None
+        self._start = 0  # of the rows in use, within what is held
+        self.first = 0
+        self.last = 0
+
+    def append(self, rows: Array) -> None:
+        """Add rows at the bottom."""
+        count = rows.shape[self._axis]
+        used = self.last - self.first
+        held = self._held
+        if held is None or self._start + used + count > held.shape[self._axis]:
+            # Half of it stays free, so that rows are moved up only now and then.
+            shape = list(rows.shape)
+            shape[self._axis] = 2 * (used + count)
+            if held is None or shape[self._axis] > held.shape[self._axis]:
+                held = np.empty(shape, rows.dtype)
+            held[self._at(0, used)] = self.rows if used else 0
+            self._held, self._start = held, 0
+        assert held is not None
+        held[self._at(self._start + used, self._start + used + count)] = rows
+        self.last += count
+
+    def drop(self, before: int) -> None:
+        """Forget the rows above row `before`."""
+        count = min(max(before - self.first, 0), self.last - self.first)
+        self._start += count
+        self.first += count
+
+    @property
+    def rows(self) -> Array:
+        """The rows from `first` to `last`."""
+        assert self._held is not None
+        return self._held[self._at(self._start, self._start + self.last - self.first)]
+
+    def _at(self, first: int, last: int) -> tuple[slice, ...]:
+        return (slice(None),) * self._axis + (slice(first, last),)
+
+
+class _StageSweep:
+    """How far one stage has come down the image, and what it still holds."""
+
+    def __init__(
+        self, stage: Stage, box: Box | None, shape: tuple[int, ...], tile_rows: int
+    ) -> None:
+        channels, self._height, self._width = shape
+        self._stage = stage
+        self._box = box
+        self._tile_rows = tile_rows
+        self._tile_count = -(-self._height // tile_rows)
+        # Rows of tiles that can add to the rows of one: itself, and as many above and below as the
+        # margin covers. One step may work on one more before the rows above are folded.
+        ring = 2 * -(-stage.margin // tile_rows) + 3
+        self._parts = np.empty(
+            stage.parts_shape(channels, min(ring, self._tile_count), self._width),
+            stage.dtype,
+        )
+        self._spread = 0  # rows of tiles worked on
+        self._folded = 0  # rows of the image finished
+
+    def next_tasks(self, estimate: _Slab, groups: _Slab, workers: Workers) -> list[Task]:
+        """Return the tasks of the next row of tiles, if what it needs is there."""
+        if self._spread == self._tile_count:
+            return []
+        top = self._spread * self._tile_rows
+        bottom = min(top + self._tile_rows, self._height)
+        if estimate.last < min(bottom + self._stage.margin, self._height) or groups.last < bottom:
+            return []
+        rows = ImageRows(estimate.rows, estimate.first, self._height)
+        near = groups.rows[top - groups.first : bottom - groups.first]
+        tiles = cut_row(self._spread, self._tile_rows, self._height, self._width)
+        self._spread += 1
+        return [
+            functools.partial(self._stage.spread_tile, rows, near, tile, self._parts, workers)
+            for tile in tiles
+        ]
+
+    def finish_rows(self, estimate: _Slab, noisy: _Slab) -> FloatArray | None:
+        """Return the rows of the stage's output that no tile will add to any more."""
+        first, last = self._folded, self._height
+        if self._spread < self._tile_count:
+            last = max(self._spread * self._tile_rows - self._stage.margin, first)
+        if last == first:
+            return None
+        oldest = max(0, (first - self._stage.margin) // self._tile_rows)
+        update = self._stage.fold(
+            self._parts,
+            range(oldest, self._spread),
+            ImageRows(estimate.rows, estimate.first, self._height),
+            ImageRows(noisy.rows, noisy.first, self._height),
+            first,
+            last,
+        )
+        self._folded = last
+        return update if self._box is None else project(update, self._box)
+
+    @property
+    def needs_from(self) -> int:
+        """First row of the input that this stage still needs."""
+        next_top = self._spread * self._tile_rows
+        return max(0, min(next_top - self._stage.margin, self._folded))
+
+    @property
+    def needs_groups_from(self) -> int:
+        """First row whose groups this stage still needs."""
+        return min(self._spread * self._tile_rows, self._height)
+
+    @property
+    def share_done(self) -> float:
+        """Share of the rows of tiles worked on."""
+        return self._spread / self._tile_count
+
+
+class Sweep:
+    """A network on its way down one image.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(first, last)`` returns these rows as working planes, (C, rows, W); every row is asked
+        for once, in order.
+    write : callable
+        ``write(first, planes)`` takes finished rows, in order.
+    shape : (C, H, W)
+        Shape of the whole image.
+    config, parameters
+        The network; the parameters' dtype is that of the computation.
+    box : (low, high) or None
+        Intensities that the estimate is kept in.
+    tile_rows : int
+        Rows of one step: fewer take less memory.
+    """
+
+    def __init__(
+        self,
+        read: ReadRows,
+        write: WriteRows,
+        shape: tuple[int, int, int],
+        config: NetworkConfig,
+        parameters: Sequence[StageParameters],
+        *,
+        box: Box | None,
+        tile_rows: int = TILE,
+    ) -> None:
+        _, self._height, self._width = shape
+        check_size(self._height, self._width, config)
+        self._read, self._write = read, write
+        self._config = config
+        self._tile_rows = tile_rows
+        boxes = [box if config.project_every_stage else None] * (len(parameters) - 1) + [box]
+        self._stages = [
+            _StageSweep(Stage(stage, config, tile_rows=tile_rows), limit, shape, tile_rows)
+            for stage, limit in zip(parameters, boxes, strict=True)
+        ]
+        self._groups = _Slab(axis=0)
+        # What enters each stage; the noisy image enters the first, and pulls on all of them.
+        self._inputs = [_Slab(axis=1) for _ in self._stages]
+        self._noisy = self._inputs[0]
+        self._written = 0
+
+    def run(self, workers: Workers, progress: Callable[[float], None] | None = None) -> None:
+        """Go down the whole image; an exception raised by `progress` stops the work."""
+        while self._written < self._height:
+            found, tasks = self._matching_step()
+            for stage, rows in zip(self._stages, self._inputs, strict=True):
+                tasks += stage.next_tasks(rows, self._groups, workers)
+            workers.map(lambda task: task(), tasks)
+            if found is not None:
+                self._groups.append(found)
+            self._pass_on_finished_rows()
+            self._drop_rows()
+            if progress is not None:
+                progress(self._share_done())
+
+    def _matching_step(self) -> tuple[Groups | None, list[Task]]:
+        """Return memory for the groups of one more row of tiles, and the tasks that find them."""
+        top = self._groups.last
+        if top == self._height:
+            return None, []
+        bottom = min(top + self._tile_rows, self._height)
+        below = min(bottom + self._margin, self._height)
+        if below > self._noisy.last:
+            self._noisy.append(self._read(self._noisy.last, below))
+        found = np.empty((bottom - top, self._width, self._config.group_size, 2), np.int8)
+        luminance, first = self._noisy.rows[0], self._noisy.first
+        return found, list(matching_tasks(luminance, first, self._height, top, found, self._config))
+
+    def _pass_on_finished_rows(self) -> None:
+        for number, stage in enumerate(self._stages, start=1):
+            rows = stage.finish_rows(self._inputs[number - 1], self._noisy)
+            if rows is None:
+                continue
+            if number < len(self._stages):
+                self._inputs[number].append(rows)
+            else:
+                self._write(self._written, rows)
+                self._written += rows.shape[1]
+
+    def _drop_rows(self) -> None:
+        self._groups.drop(self._stages[-1].needs_groups_from)
+        for stage, rows in zip(self._stages[1:], self._inputs[1:], strict=True):
+            rows.drop(stage.needs_from)
+        for_stages = min(stage.needs_from for stage in self._stages)
+        self._noisy.drop(min(for_stages, max(0, self._groups.last - self._margin)))
+
+    def _share_done(self) -> float:
+        staged = sum(stage.share_done for stage in self._stages) / len(self._stages)
+        matched = self._groups.last / self._height
+        return MATCHING_SHARE * matched + (1 - MATCHING_SHARE) * staged
+
+    @property
+    def _margin(self) -> int:
+        return self._config.window // 2 + self._config.patch_radius
+
+
+def choose_tile_rows(
+    shape: tuple[int, int, int],
+    config: NetworkConfig,
+    threads: int,
+    itemsize: int,
+    max_memory: int | None,
+) -> int:
+    """Return the largest height of tiles whose sweep fits into `max_memory` bytes.
+
+    Raises
+    ------
+    InputError
+        If even the smallest does not fit.
+    """
+    if max_memory is None:
+        return TILE
+    for tile_rows in TILE_ROWS_TO_CHOOSE:
+        needed = memory_needed(shape, config, threads, itemsize, tile_rows)
+        if needed <= max_memory:
+            return tile_rows
+    raise InputError(
+        f"max_memory is {max_memory} bytes, but an image {shape[2]} pixels wide takes at least "
+        f"{needed} bytes."
+    )
+
+
+def memory_needed(
+    shape: tuple[int, int, int], config: NetworkConfig, threads: int, itemsize: int, tile_rows: int
+) -> int:
+    """Return an upper bound of the bytes a sweep holds besides what is read and written."""
+    channels, height, width = shape
+    margin = config.window // 2 + config.patch_radius
+    lag = 2 * (margin + tile_rows)  # rows from a stage's input to its output
+    pixel = channels * itemsize
+
+    def held(rows: int) -> int:
+        return 2 * min(rows, height) * width  # slabs are half empty
+
+    noisy_and_groups = held(config.stages * lag + margin + tile_rows) * (
+        pixel + 2 * config.group_size
+    )
+    inputs = (config.stages - 1) * held(lag + tile_rows) * pixel
+    windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 16)
+    ring = min(2 * -(-margin // tile_rows) + 3, -(-height // tile_rows))
+    parts = config.stages * ring * -(-width // TILE) * windows * pixel
+    # One step: groups and strips of one row of tiles, rows being finished, and their copies.
+    step = width * tile_rows * (2 * config.group_size + 12 * pixel) + 4 * width * lag
+    patch = 2 * config.patch_size**2 * itemsize
+    matching = TILE_COLUMNS * (tile_rows * (8 * config.group_size + 8) + 8 * (tile_rows + margin))
+    tile = TILE * tile_rows * (2 * patch + 4 * config.group_size) + windows * itemsize + matching
+    total = noisy_and_groups + inputs + parts + step + threads * tile
+    # While a slab grows there are two of it; tables and Python itself take a few megabytes.
+    return int(1.25 * total) + 4_000_000
