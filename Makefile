@@ -53,3 +53,7 @@ bench: setup  ## measure nlnet and its peers on this machine
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png
+
+.PHONY: clean-cache
+clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
+	find src -name '*.nb[ci]' -delete

@@ -161,7 +161,7 @@ class StageRun:
             update = stage.forward(estimate, noisy, groups, workers, part)
             if tape is not None:
                 tape.append(_Step(estimate, update))
-            estimate = update if box is None else project(update, box)
+            estimate = update if box is None else project(update, box)  # Eq. (22), Eq. (48)
         return estimate
 
     def backward(
@@ -175,11 +175,12 @@ class StageRun:
         """Return every stage's gradients, and those of the run's input and of the noisy image."""
         gradients: list[StageGradient] = []
         noisy_gradient = np.zeros_like(noisy)
+        # Eq. (47): the product of the stages' Jacobians, the last one first.
         for stage, box, step in zip(
             reversed(self._stages), reversed(self._boxes), reversed(tape), strict=True
         ):
             if box is not None:
-                cotangent = project_backward(cotangent, step.update, box)
+                cotangent = project_backward(cotangent, step.update, box)  # Eq. (27)
             gradient = stage.backward(cotangent, step.estimate, noisy, groups, workers)
             gradients.append(gradient)
             noisy_gradient += gradient.noisy

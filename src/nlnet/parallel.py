@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,34 @@ def _blas() -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
+class _SingleThreadedBlas:
+    """Holds BLAS to one thread while any block is open.
+
+    The limit is one of the whole process, so overlapping blocks of several threads share it: the
+    first sets it, and the last, not whichever was first, restores what was there before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._blocks == 0:
+                self._limit = _blas().limit(limits=1)
+            self._blocks += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                self._limit.restore_original_limits()
+
+
+_single_threaded_blas = _SingleThreadedBlas()
+
+
 class Workers:
     """A pool of threads for the length of a ``with`` block, and their scratch memory.
 
@@ -49,7 +77,7 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
-        self._stack.enter_context(_blas().limit(limits=1))
+        self._stack.enter_context(_single_threaded_blas)
         if self.threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.threads))
         return self

@@ -17,7 +17,7 @@ Box = tuple[float, float]
 def project(planes: FloatArray, box: Box) -> FloatArray:
     """Return the (..., C, H, W) planes with their intensities clipped to the box."""
     if planes.shape[-3] == 1:
-        return np.clip(planes, *box)
+        return np.clip(planes, *box)  # Eq. (25)
     rgb = color.transform(planes, color.RGB)
     return color.transform(np.clip(rgb, *box, out=rgb), color.OPPONENT)
 
@@ -29,7 +29,7 @@ def project_backward(cotangent: FloatArray, planes: FloatArray, box: Box) -> Flo
     """
     low, high = box
     if planes.shape[-3] == 1:
-        return np.where((planes >= low) & (planes <= high), cotangent, 0)
+        return np.where((planes >= low) & (planes <= high), cotangent, 0)  # Eq. (26), Eq. (27)
     rgb = color.transform(planes, color.RGB)
     inner = color.transform(cotangent, color.OPPONENT.T)
     return color.transform(np.where((rgb >= low) & (rgb <= high), inner, 0), color.RGB.T)

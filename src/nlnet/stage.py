@@ -128,9 +128,10 @@ class Stage:
         corners = self._corners(groups, tile, workers)
         for channel in range(len(estimate.planes)):
             window = self._window(estimate, channel, tile, "window", workers)
-            patches = self._sum_groups(window, corners, "patches", workers)
-            features = self._transform(patches, "features", workers)
-            self._potentials.forward(channel, features)
+            patches = self._sum_groups(window, corners, "patches", workers)  # Eq. (11)
+            features = self._transform(patches, "features", workers)  # Eq. (12), Eq. (42)
+            self._potentials.forward(channel, features)  # Eq. (14)
+            # Eq. (13): the two steps of the adjoint.
             np.matmul(features, self._filters, out=patches)
             self._spread(patches, corners, tile, parts[channel])
 
@@ -204,12 +205,13 @@ class Stage:
         results = workers.map(work, self._places(estimate.shape))
         filters, weights, mixtures = (_add_up(part) for part in zip(*results, strict=True))
         inputs = self._fold_all(parts, estimate, workers)
-        np.subtract((1 - self.step_size) * cotangent, inputs, out=inputs)
+        np.subtract((1 - self.step_size) * cotangent, inputs, out=inputs)  # Eq. (49)
         return StageGradient(
             filters=-filters,
             group_weights=-weights,
             coefficients=-self._potentials.coefficient_gradient(mixtures),
-            step_size=float(np.vdot(cotangent, noisy) - np.vdot(cotangent, estimate)),
+            # Eq. (29)
+            step_size=float(np.vdot(cotangent, noisy - estimate)),
             estimate=inputs,
             noisy=self.step_size * cotangent,
         )
@@ -235,11 +237,12 @@ class Stage:
             error_patches = self._sum_groups(error_window, corners, "error_patches", workers)
             values = self._transform(patches, "features", workers)
             slopes = self._transform(error_patches, "slopes", workers)
-            # From s and d to psi(s) and psi'(s) d.
+            # From s and d to psi(s) and psi'(s) d; the mixtures' part is Eq. (35).
             self._potentials.backward(channel, values, slopes, mixtures)
-            filters += values.T @ error_patches + slopes.T @ patches
+            filters += values.T @ error_patches + slopes.T @ patches  # Eq. (45)
             np.matmul(values, self._filters, out=patches)
             np.matmul(slopes, self._filters, out=error_patches)
+            # Eq. (41), its first term and its second.
             for image, terms in ((error_window, patches), (window, error_patches)):
                 grouping.correlate_groups(image, corners, terms.reshape(-1), weights, self._taps)
             self._spread(error_patches, corners, tile, parts[channel])
@@ -292,7 +295,7 @@ class Stage:
 
     def _descend(self, update: Array, estimate: Array, noisy: Array) -> Array:
         """Turn sum_r L_r^T psi(L_r x) into u, in place."""
-        # Eq. (10) before the projection: u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x)
+        # Eq. (24), to be projected: u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x)
         np.subtract((1 - self.step_size) * estimate, update, out=update)
         if self.step_size:
             update += self.step_size * noisy

@@ -131,7 +131,7 @@ class _StageSweep:
             last,
         )
         self._folded = last
-        return update if self._box is None else project(update, self._box)
+        return update if self._box is None else project(update, self._box)  # Eq. (22)
 
     @property
     def needs_from(self) -> int:

@@ -50,7 +50,7 @@ def exact(features: Array, coefficients: Array, lower: float, step: float, std: 
             total = 0.0
             for j in range(coefficients.shape[1]):
                 offset = (s - lower - step * j) / std
-                total += coefficients[i, j] * math.exp(-0.5 * offset * offset)
+                total += coefficients[i, j] * math.exp(-0.5 * offset * offset)  # Eq. (14)
             features[pixel, i] = total
 
 
@@ -76,7 +76,7 @@ def exact_backward(
                 offset = (s - lower - step * j) / std
                 gaussian = math.exp(-0.5 * offset * offset)
                 value += coefficients[i, j] * gaussian
-                slope -= coefficients[i, j] * gaussian * offset / std
-                gradient[i, j] += cotangent * gaussian
+                slope -= coefficients[i, j] * gaussian * offset / std  # Eq. (40)
+                gradient[i, j] += cotangent * gaussian  # Eq. (35)
             features[pixel, i] = value
             cotangents[pixel, i] = slope * cotangent if inside else 0.0

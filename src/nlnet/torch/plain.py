@@ -45,7 +45,7 @@ def stage(
     features = analysis(estimate, filters, weights, members)
     responses = (_exact_psi if exact else _tabulated_psi)(features, coefficients, config)
     regularizer = synthesis(responses, filters, weights, members, estimate.shape)
-    return (1 - step_size) * estimate + step_size * noisy - regularizer
+    return (1 - step_size) * estimate + step_size * noisy - regularizer  # Eq. (24)
 
 
 def analysis(image: Tensor, filters: Tensor, weights: Tensor, members: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def analysis(image: Tensor, filters: Tensor, weights: Tensor, members: Tensor) -
     total = torch.zeros_like(features)
     for k in range(weights.shape[0]):
         place = members[:, k].reshape(batch, 1, 1, -1).expand(features.shape)
-        total = total + weights[k] * torch.gather(features, -1, place)
+        total = total + weights[k] * torch.gather(features, -1, place)  # Eq. (11)
     return total
 
 
@@ -73,7 +73,7 @@ def synthesis(
     ungrouped = torch.zeros_like(features)
     for k in range(weights.shape[0]):
         place = members[:, k].reshape(batch, 1, 1, -1).expand(features.shape)
-        ungrouped = ungrouped.scatter_add(-1, place, weights[k] * features)
+        ungrouped = ungrouped.scatter_add(-1, place, weights[k] * features)  # Eq. (13)
     planes = ungrouped.reshape(batch * channels, -1, height, width)
     padded = functional.conv_transpose2d(planes, filters.reshape(-1, 1, size, size))
     padded = padded.reshape(batch, channels, *padded.shape[2:])
@@ -170,7 +170,7 @@ def _exact_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) ->
     for j in range(config.rbf_count):
         centre = -config.rbf_range + j * potentials.grid_spacing(config)
         gaussian = torch.exp(-0.5 * ((clipped - centre) / config.gaussian_std) ** 2)
-        total = total + coefficients[:, :, j, None] * gaussian
+        total = total + coefficients[:, :, j, None] * gaussian  # Eq. (14)
     return total
 
 

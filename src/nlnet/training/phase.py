@@ -81,6 +81,7 @@ class Phase:
         first = 0 if whole else self._first
         planes = self._network.run(here.estimate, here.noisy, here.groups, first, self._last)
         images = self._network.from_working_planes(planes)
+        # Eq. (16)
         return 10 * torch.log10((images - here.clean).square().mean(dim=(1, 2, 3)) / 255**2)
 
     def state(self) -> dict[str, Any]:

@@ -1,0 +1,13 @@
+"""Measurements of nlnet and its peers: ``make bench``, or ``python -m benchmarks --help``.
+
+What is measured, and how, in one place each:
+
+- `pictures`: the noisy images, the same for all methods;
+- `methods`, `families`, `peers`, `dncnn`: what runs, with which settings;
+- `threads`, `timing`: how many cores a method may use, and how long it takes;
+- `memory`: its peak memory, in a process of its own;
+- `phases`, `peak`: where nlnet's time goes, and how far it is from the speed of a matrix product;
+- `suite`: all of it in one run; `report`, `plot`, `machine`: what becomes of the figures.
+
+`python -m benchmarks.training` measures training: the kernels against plain torch.
+"""

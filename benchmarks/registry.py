@@ -1,0 +1,32 @@
+"""All methods by name, built one at a time: building one imports its library."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from benchmarks import families, peers
+from benchmarks.methods import Method
+
+Builder = Callable[[float], Method]
+"""From sigma on the 0-255 scale to a method."""
+
+_PEERS = {
+    "opencv": peers.make_opencv,
+    "bm3d": peers.make_bm3d,
+    "dncnn": peers.make_dncnn_method,
+    "nl-means": peers.make_nl_means,
+    "tv": peers.make_tv,
+    "wavelet": peers.make_wavelet,
+}
+
+BUILDERS: dict[str, Builder] = {
+    **{family: functools.partial(families.make_family, family) for family in families.FAMILIES},
+    **{f"{name}-gray": functools.partial(make, "gray") for name, make in _PEERS.items()},
+    **{f"{name}-color": functools.partial(make, "color") for name, make in _PEERS.items()},
+}
+
+
+def keys_of(kind: str) -> list[str]:
+    """Return the keys of the methods for gray or for color images."""
+    return [key for key in BUILDERS if kind in key.split("-")]
