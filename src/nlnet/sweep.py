@@ -76,6 +76,11 @@ class _Slab:
         return (slice(None),) * self._axis + (slice(first, last),)
 
 
+def _ring_length(margin: int, tile_rows: int) -> int:
+    """Return how many rows of tiles must be kept: all that add to rows that are not yet final."""
+    return -(-2 * margin // tile_rows) + 1
+
+
 class _StageSweep:
     """How far one stage has come down the image, and what it still holds."""
 
@@ -87,11 +92,9 @@ class _StageSweep:
         self._box = box
         self._tile_rows = tile_rows
         self._tile_count = -(-self._height // tile_rows)
-        # Rows of tiles that can add to the rows of one: itself, and as many above and below as the
-        # margin covers. One step may work on one more before the rows above are folded.
-        ring = 2 * -(-stage.margin // tile_rows) + 3
+        ring = min(_ring_length(stage.margin, tile_rows), self._tile_count)
         self._parts = np.empty(
-            stage.parts_shape(channels, min(ring, self._tile_count), self._width),
+            stage.parts_shape(channels, ring, self._width),
             stage.dtype,
         )
         self._spread = 0  # rows of tiles worked on
@@ -295,7 +298,7 @@ def memory_needed(
     )
     inputs = (config.stages - 1) * held(lag + tile_rows) * pixel
     windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 16)
-    ring = min(2 * -(-margin // tile_rows) + 3, -(-height // tile_rows))
+    ring = min(_ring_length(margin, tile_rows), -(-height // tile_rows))
     parts = config.stages * ring * -(-width // TILE) * windows * pixel
     # One step: groups and strips of one row of tiles, rows being finished, and their copies.
     step = width * tile_rows * (2 * config.group_size + 12 * pixel) + 4 * width * lag

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from nlnet.config import NetworkConfig
 from nlnet.network import StageRun
@@ -65,6 +66,8 @@ class _RunStages(torch.autograd.Function):
         ctx.run = StageRun(stages, box, project_every_stage=config.project_every_stage)
         ctx.threads = threads
         ctx.groups = groups.numpy()
+        # Saved only so that torch notices if they are changed before the backward pass.
+        ctx.save_for_backward(estimate, noisy)
         ctx.noisy = noisy.detach().contiguous().numpy()
         ctx.tape = []
         with Workers(threads) as workers:
@@ -78,7 +81,9 @@ class _RunStages(torch.autograd.Function):
         return torch.from_numpy(result)
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+        assert len(ctx.saved_tensors) == 2
         with Workers(ctx.threads) as workers:
             gradients, estimate, noisy = ctx.run.backward(
                 cotangents[0].contiguous().numpy(), ctx.noisy, ctx.groups, workers, ctx.tape

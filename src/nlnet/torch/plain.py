@@ -126,6 +126,7 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
         config.window**2, device=image.device
     )
     best = image.new_empty((batch, 0, height, width), dtype=torch.int64)
+    far = torch.finfo(torch.float32).max
     for dy in range(config.window):
         candidates = [best]
         for dx in range(config.window):
@@ -138,13 +139,16 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
             distance = sum(line[:, tap : tap + height] for tap in range(size))
             assert isinstance(distance, Tensor)
             valid = inside[:, dy : dy + height, dx : dx + width]
-            distance = torch.where(valid, distance, torch.finfo(distance.dtype).max)
-            bits = distance.contiguous().view(torch.int32).to(torch.int64)
-            candidates.append(((bits << 20) + ranks[dy * config.window + dx]).unsqueeze(1))
+            # Where there is no patch, or none at a finite distance, the pixel itself stands in.
+            valid = valid & (distance < far)
+            bits = torch.where(valid, distance, far).view(torch.int32).to(torch.int64)
+            rank = torch.where(valid, ranks[dy * config.window + dx], 0)
+            candidates.append(((bits << 20) + rank).unsqueeze(1))
         keys = torch.cat(candidates, dim=1)
         count = min(config.group_size - 1, keys.shape[1])
         best = keys.topk(count, dim=1, largest=False, sorted=True).values
-    members = torch.cat([torch.zeros_like(best[:, :1]), best & 0xFFFFF], dim=1)
+    itself = best.new_zeros(batch, 1, height, width)
+    members = torch.cat([itself, best & 0xFFFFF], dim=1)
     return offsets[members.movedim(1, -1)].to(torch.int8)
 
 

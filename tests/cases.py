@@ -1,0 +1,99 @@
+"""Random networks, images and groups, and the yardsticks that several proofs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nlnet.config import NetworkConfig
+from nlnet.parameters import StageParameters, filters_from_mix, odd_from_half
+
+SMALL = NetworkConfig(stages=2, patch_size=3, group_size=3, window=5, rbf_count=11, odd=False)
+"""Few filters and wide Gaussians: central differences of every entry take seconds."""
+
+
+def random_stages(config: NetworkConfig, seed: int = 0) -> tuple[StageParameters, ...]:
+    """Stages as no training would leave them: every entry matters, nothing is symmetric."""
+    rng = np.random.default_rng(seed)
+    count, members = config.filter_count, config.group_size
+    stages = []
+    for number in range(config.stages):
+        free = rng.standard_normal((config.channels, count, config.free_coefficients))
+        weights = rng.standard_normal(members)
+        stages.append(
+            StageParameters(
+                filters_from_mix(rng.standard_normal((count, count))),
+                weights / np.linalg.norm(weights),
+                odd_from_half(free, config.rbf_count) if config.odd else free,
+                0.1 + 0.2 * number,
+            )
+        )
+    return tuple(stages)
+
+
+def noise(*shape: int, std: float = 25.0, seed: int = 1) -> np.ndarray:
+    """A noisy gray area on the 0-255 scale."""
+    return 128 + std * np.random.default_rng(seed).standard_normal(shape)
+
+
+def few_levels(*shape: int, levels: int = 4, seed: int = 1) -> np.ndarray:
+    """Integers, of which every sum of squares is exact in float32; few of them, for many ties."""
+    return np.random.default_rng(seed).integers(0, levels, shape).astype(np.float32)
+
+
+def random_groups(shape: tuple[int, ...], config: NetworkConfig, seed: int = 2) -> np.ndarray:
+    """Groups, (*shape, K, 2), with any patches of the window, equal ones too."""
+    rng = np.random.default_rng(seed)
+    reach = config.window // 2
+    size = (*shape, config.group_size)
+    axes = []
+    for length, place in zip(shape[-2:], np.indices(shape)[-2:, ..., None], strict=True):
+        low, high = np.maximum(place - reach, 0), np.minimum(place + reach, length - 1)
+        axes.append(rng.integers(low, high + 1, size) - place)
+    return np.stack(axes, axis=-1).astype(np.int8)
+
+
+def brute_force(image: np.ndarray, config: NetworkConfig) -> np.ndarray:
+    """Block matching by sorting all distances: `slow.match`, an offset at a time."""
+    (height, width), size, reach = image.shape, config.patch_size, config.window // 2
+    exact = image.astype(np.float64)
+    patches = np.lib.stride_tricks.sliding_window_view(
+        np.pad(exact, size // 2, mode="symmetric"), (size, size)
+    )
+    span = range(-reach, reach + 1)
+    offsets = sorted(((dy, dx) for dy in span for dx in span), key=lambda o: o[0] ** 2 + o[1] ** 2)
+    distances = np.full((height, width, len(offsets)), np.inf)
+    for number, (dy, dx) in enumerate(offsets):
+        if abs(dy) < height and abs(dx) < width:
+            rows, columns = _overlap(dy, height), _overlap(dx, width)
+            there = patches[_overlap(-dy, height), _overlap(-dx, width)]
+            squares = (patches[rows, columns] - there) ** 2
+            distances[rows, columns, number] = squares.sum(axis=(2, 3))
+    ranks = np.argsort(distances, axis=2, kind="stable")[:, :, : config.group_size]
+    return np.array(offsets)[ranks]
+
+
+def _overlap(shift: int, length: int) -> slice:
+    """Places of a line whose neighbour at `shift` is on it too."""
+    return slice(max(0, -shift), length - max(0, shift))
+
+
+def central_differences(
+    function: Callable[[np.ndarray], float], at: np.ndarray, step: float
+) -> np.ndarray:
+    """Gradient of a scalar function, entry by entry."""
+    gradient = np.empty(at.shape)
+    for entry in np.ndindex(at.shape):
+        ahead, behind = at.copy(), at.copy()
+        ahead[entry] += step
+        behind[entry] -= step
+        gradient[entry] = (function(ahead) - function(behind)) / (2 * step)
+    return gradient
+
+
+def assert_close(actual: object, wanted: object, relative: float) -> None:
+    """No entry is further off than `relative` times the largest."""
+    scale = np.max(np.abs(np.asarray(wanted)))
+    assert scale > 0
+    np.testing.assert_allclose(actual, wanted, rtol=0, atol=relative * scale)

@@ -1,0 +1,372 @@
+"""The whole network: against the slow version, its gradients, its symmetries, its bits."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slow
+from cases import SMALL, assert_close, central_differences, noise, random_groups, random_stages
+
+from nlnet import network
+from nlnet.config import NetworkConfig
+from nlnet.matching import find_groups
+from nlnet.network import BOX, StageRun, denoise_planes
+from nlnet.parallel import Workers
+from nlnet.parameters import initial_parameters
+from nlnet.stage import TILE, Stage
+from nlnet.sweep import Sweep
+
+
+def make_run(config, stages, *, exact=False, box=BOX) -> StageRun:
+    made = [Stage(stage, config, exact=exact) for stage in stages]
+    return StageRun(made, box, project_every_stage=config.project_every_stage)
+
+
+def run_batch(image, config, stages, *, exact=False, box=BOX) -> np.ndarray:
+    """The network as training runs it: match the whole image, then stage after stage."""
+    planes = network.to_working_planes(image[np.newaxis])
+    with Workers(1) as workers:
+        groups = find_groups(planes[0, 0], config, workers)[np.newaxis]
+        run = make_run(config, stages, exact=exact, box=box)
+        return network.from_working_planes(run.forward(planes, planes, groups, workers))[0]
+
+
+# --- Against the paper -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("project_every_stage", [True, False], ids=["every", "end"])
+@pytest.mark.parametrize("patch_size", [5, 7])
+@pytest.mark.parametrize("channels", [1, 3], ids=["gray", "color"])
+def test_network_is_the_slow_version(channels, patch_size, project_every_stage):
+    config = NetworkConfig(
+        channels=channels,
+        stages=2,
+        patch_size=patch_size,
+        group_size=4,
+        window=9,
+        rbf_count=21,
+        odd=False,
+        project_every_stage=project_every_stage,
+    )
+    stages = random_stages(config)
+    image = noise(channels, 9, 10, std=80.0)
+    wanted = slow.network(image, stages, config)
+    free = slow.network(image, stages, config, clip=False)
+    assert 0.02 < np.mean((wanted == 0) | (wanted == 255)) < 0.8  # the box matters
+    np.testing.assert_allclose(
+        run_batch(image, config, stages, exact=True), wanted, rtol=0, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        run_batch(image, config, stages, exact=True, box=None), free, rtol=0, atol=1e-9
+    )
+    # The table's error is some 1e-6 of psi's range; a pixel sums a few hundred of its values.
+    np.testing.assert_allclose(denoise_planes(image, config, stages), wanted, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(
+        denoise_planes(image, config, stages, box=None), free, rtol=0, atol=1e-3
+    )
+
+
+def test_a_group_may_be_the_patch_alone():
+    config = dataclasses.replace(SMALL, group_size=1)
+    stages = random_stages(config)
+    image = noise(1, 8, 9)
+    wanted = slow.network(image, stages, config)
+    np.testing.assert_allclose(denoise_planes(image, config, stages), wanted, rtol=0, atol=1e-3)
+
+
+# --- Gradients through several stages and the projection -------------------------------------
+
+
+STEPS = {"filters": 1e-6, "group_weights": 1e-6, "coefficients": 1e-5, "step_size": 1e-6}
+
+
+@pytest.mark.parametrize("project_every_stage", [True, False], ids=["every", "end"])
+@pytest.mark.parametrize("channels", [1, 3], ids=["gray", "color"])
+def test_gradients_through_stages_and_box_are_central_differences(channels, project_every_stage):
+    config = dataclasses.replace(SMALL, channels=channels, project_every_stage=project_every_stage)
+    stages = list(random_stages(config))
+    shape = (1, channels, 8, 7)
+    estimate, noisy = noise(*shape, std=70.0), noise(*shape, std=70.0, seed=4)
+    cotangent = np.random.default_rng(5).standard_normal(shape)
+    groups = random_groups((1, 8, 7), config)
+
+    with Workers(1) as workers:
+
+        def loss(x=estimate, y=noisy, parameters=stages) -> float:
+            run = make_run(config, parameters, exact=True)
+            return np.vdot(cotangent, run.forward(x, y, groups, workers))
+
+        def changed(number: int, **values) -> float:
+            other = dataclasses.replace(stages[number], **values)
+            return loss(parameters=[*stages[:number], other, *stages[number + 1 :]])
+
+        run, tape = make_run(config, stages, exact=True), []
+        run.forward(estimate, noisy, groups, workers, tape=tape)
+        gradients, of_estimate, of_noisy = run.backward(cotangent, noisy, groups, workers, tape)
+
+        boxed = tape if project_every_stage else tape[-1:]
+        for step in boxed:  # clipped here and there, but nowhere near a kink
+            rgb = network.from_working_planes(step.update)
+            assert 0.01 < np.mean((rgb < 0) | (rgb > 255)) < 0.7
+            assert min(np.abs(rgb).min(), np.abs(rgb - 255).min()) > 1e-3
+
+        assert_close(of_estimate, central_differences(lambda x: loss(x=x), estimate, 1e-4), 1e-6)
+        assert_close(of_noisy, central_differences(lambda y: loss(y=y), noisy, 1e-4), 1e-6)
+        for number, gradient in enumerate(gradients):
+            for name, step in STEPS.items():
+                wanted = central_differences(
+                    lambda value, number=number, name=name: changed(number, **{name: value}),
+                    np.asarray(getattr(stages[number], name)),
+                    step,
+                )
+                assert_close(getattr(gradient, name), wanted, 1e-6)
+
+
+def test_one_stage_object_may_stand_at_several_places():
+    config = dataclasses.replace(SMALL, stages=2, project_every_stage=False)
+    parameters = random_stages(config)[1]
+    image = noise(1, 1, 9, 9, std=100.0)
+    groups = random_groups((1, 9, 9), config)
+    with Workers(1) as workers:
+        one, other = Stage(parameters, config), Stage(parameters, config)
+        outputs = [
+            StageRun(stages, BOX, project_every_stage=False).forward(image, image, groups, workers)
+            for stages in ([one, one], [one, other])
+        ]
+    np.testing.assert_array_equal(*outputs)
+
+
+# --- The sweep down the image ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("project_every_stage", [True, False], ids=["every", "end"])
+@pytest.mark.parametrize(
+    ("channels", "shape"),
+    [
+        (1, (5, 40)),
+        (1, (TILE - 1, 20)),
+        (3, (TILE, 17)),
+        (1, (TILE + 1, TILE + 1)),
+        (3, (4 * TILE + 9, 70)),
+    ],
+)
+def test_denoising_in_a_sweep_is_the_whole_image_at_once(channels, shape, project_every_stage):
+    config = NetworkConfig(
+        channels=channels, stages=3, group_size=8, project_every_stage=project_every_stage
+    )
+    stages = random_stages(config)
+    image = noise(channels, *shape)
+    swept = denoise_planes(image, config, stages)
+    np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("tile_rows", [1, 3, 8, 16])
+@pytest.mark.parametrize(("window", "height"), [(3, 90), (31, 130), (31, 131)])
+def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window, height):
+    config = NetworkConfig(stages=3, patch_size=3, group_size=4, window=window)
+    stages = random_stages(config)
+    image = noise(1, height, 21)
+    swept = np.full_like(image, np.nan)
+    rows_read: list[int] = []
+
+    def read(first: int, last: int) -> np.ndarray:
+        rows_read.extend(range(first, last))
+        return image[:, first:last]
+
+    def write(first: int, rows: np.ndarray) -> None:
+        swept[:, first : first + rows.shape[1]] = rows
+
+    with Workers(2) as workers:
+        Sweep(read, write, image.shape, config, stages, box=BOX, tile_rows=tile_rows).run(workers)
+    np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
+    assert rows_read == list(range(height))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_float32_is_within_a_thousandth_of_a_gray_level(channels):
+    # A network that denoises: a random one would magnify what rounding does in its first stage.
+    config = NetworkConfig(channels=channels)
+    stages = initial_parameters(config)
+    if channels == 1:  # Rounding of a luminance may decide a near tie in matching otherwise.
+        mean = np.full(config.group_size, 1 / config.group_size)
+        stages = [dataclasses.replace(stage, group_weights=mean) for stage in stages]
+    image = noise(channels, 70, 80).astype(np.float32)
+    single = denoise_planes(image, config, stages)
+    assert single.dtype == np.float32
+    double = denoise_planes(image.astype(np.float64), config, stages)
+    np.testing.assert_allclose(single, double, rtol=0, atol=1e-3)
+
+
+# --- Symmetries ------------------------------------------------------------------------------
+
+PRECISION = {np.float64: 1e-9, np.float32: 1e-2}
+
+
+@pytest.mark.parametrize("odd", [True, False])
+@pytest.mark.parametrize(("channels", "dtype"), [(1, np.float32), (1, np.float64), (3, np.float64)])
+def test_adding_a_constant_adds_it_to_the_output(channels, odd, dtype):
+    config = NetworkConfig(channels=channels, stages=3, odd=odd)
+    stages = random_stages(config)
+    # In steps of 3/8 the luminance is exact, with the constant and without, and so are the groups.
+    image = (np.round(noise(channels, 20, 70) * 8 / 3) * 3 / 8).astype(dtype)
+    output = denoise_planes(image, config, stages, box=None)
+    shifted = denoise_planes(image + dtype(64), config, stages, box=None)
+    np.testing.assert_allclose(shifted, output + 64, rtol=0, atol=PRECISION[dtype])
+    assert not np.allclose(output, image, atol=1)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("value", [0.0, 93.7, 255.0])
+def test_odd_psi_leaves_a_constant_image(channels, dtype, value):
+    config = NetworkConfig(channels=channels, stages=3)
+    image = np.full((channels, 18, 67), value, dtype)
+    if channels == 3:
+        image *= np.array([1.0, 0.5, 0.25], dtype)[:, None, None]
+    output = denoise_planes(image, config, random_stages(config))
+    np.testing.assert_allclose(output, image, rtol=0, atol=PRECISION[dtype])
+
+
+def test_free_psi_moves_a_constant_image():
+    config = NetworkConfig(odd=False, stages=1)
+    image = np.full((1, 18, 20), 93.7)
+    output = denoise_planes(image, config, random_stages(config))
+    assert np.abs(output - image).max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_odd_psi_makes_an_odd_network(channels, dtype):
+    config = NetworkConfig(channels=channels, stages=3)
+    stages = random_stages(config)
+    image = noise(channels, 20, 70).astype(dtype)
+    output = denoise_planes(image, config, stages, box=None)
+    negative = denoise_planes(-image, config, stages, box=None)
+    np.testing.assert_allclose(negative, -output, rtol=0, atol=PRECISION[dtype])
+
+
+def test_planes_need_not_be_contiguous():
+    config = NetworkConfig(channels=3, stages=2)
+    stages = random_stages(config)
+    image = noise(30, 70, 3)
+    wanted = denoise_planes(np.ascontiguousarray(image.transpose(2, 0, 1)), config, stages)
+    np.testing.assert_array_equal(denoise_planes(image.transpose(2, 0, 1), config, stages), wanted)
+
+
+def test_output_is_in_the_box():
+    config = NetworkConfig(stages=2, channels=3)
+    image = noise(3, 20, 20, std=100.0)
+    output = denoise_planes(image, config, random_stages(config), box=(50.0, 200.0))
+    assert output.min() == pytest.approx(50)
+    assert output.max() == pytest.approx(200)
+
+
+# --- The same bits, and what a run takes -----------------------------------------------------
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_threads_and_runs_give_the_same_bits(channels):
+    config = NetworkConfig(channels=channels, stages=3)
+    stages = random_stages(config)
+    image = noise(channels, 150, 140).astype(np.float32)
+    first = denoise_planes(image, config, stages, threads=1)
+    for threads in (1, 2, 3, 4):
+        again = denoise_planes(image, config, stages, threads=threads)
+        assert again.tobytes() == first.tobytes()
+
+
+def test_several_threads_of_the_program_may_denoise_at_once():
+    config = NetworkConfig(channels=3, stages=3)
+    stages = random_stages(config)
+    images = [noise(3, 70, 80, seed=seed).astype(np.float32) for seed in range(6)]
+    alone = [denoise_planes(image, config, stages, threads=1).tobytes() for image in images]
+    with ThreadPoolExecutor(4) as pool:
+        together = pool.map(lambda image: denoise_planes(image, config, stages, threads=2), images)
+    assert [output.tobytes() for output in together] == alone
+
+
+def test_progress_goes_from_nothing_to_one_and_can_stop_the_work():
+    config = NetworkConfig(stages=2, window=7)
+    stages = initial_parameters(config)
+    image = noise(1, 3 * TILE, 40)
+    shares: list[float] = []
+    denoise_planes(image, config, stages, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1.0
+
+    def stop(share: float) -> None:
+        if share > 0.3:
+            raise InterruptedError(share)
+
+    with pytest.raises(InterruptedError):
+        denoise_planes(image, config, stages, progress=stop)
+
+
+IN_A_PROCESS_OF_ITS_OWN = """
+import hashlib, json, sys
+import numpy as np
+from cases import noise, random_stages
+from nlnet.config import NetworkConfig
+from nlnet.network import denoise_planes
+
+def peak_memory():
+    try:  # On Linux getrusage has the peak of the process that started this one, too.
+        with open("/proc/self/status") as status:
+            return next(1024 * int(line.split()[1]) for line in status if "VmHWM" in line)
+    except OSError:
+        pass
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+config = NetworkConfig()
+image = noise(1, 321, 481).astype(np.float32)
+output = denoise_planes(image, config, random_stages(config), threads=2)
+print(json.dumps({
+    "peak": peak_memory(),
+    "torch": "torch" in sys.modules,
+    "digest": hashlib.sha256(output.tobytes()).hexdigest(),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def own_process() -> dict[str, object]:
+    """What a fresh process reports that denoises a 481x321 gray image."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,  # for `cases`
+    )
+    return json.loads(done.stdout)
+
+
+def test_denoising_takes_less_than_600_megabytes(own_process):
+    if own_process["peak"] is None:
+        pytest.skip("this platform does not tell a process's peak memory")
+    assert 50e6 < own_process["peak"] < 600e6
+
+
+def test_denoising_does_not_import_torch(own_process):
+    assert own_process["torch"] is False
+
+
+def test_another_process_gives_the_same_bits(own_process):
+    config = NetworkConfig()
+    image = noise(1, 321, 481).astype(np.float32)
+    output = denoise_planes(image, config, random_stages(config), threads=1)
+    assert hashlib.sha256(output.tobytes()).hexdigest() == own_process["digest"]

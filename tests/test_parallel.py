@@ -1,0 +1,170 @@
+"""Threads over tasks: order, errors, scratch memory, and the limit on BLAS."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from nlnet.parallel import Workers, available_cpus
+
+
+def blas_threads() -> list[int]:
+    """Threads that each BLAS of the process may use now."""
+    info = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
+    return [library["num_threads"] for library in info]
+
+
+@pytest.fixture
+def several_blas_threads():
+    """Let BLAS have three threads, so that a limit and its end can be told apart."""
+    with threadpoolctl.threadpool_limits(3, user_api="blas"):
+        if not blas_threads() or set(blas_threads()) != {3}:
+            pytest.skip("no BLAS whose threads can be set")
+        yield
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_come_in_the_order_of_the_tasks(threads):
+    def slow_first(task: int) -> int:
+        time.sleep(0.02 if task == 0 else 0)
+        return task * task
+
+    counts: list[int] = []
+    with Workers(threads) as workers:
+        assert workers.map(slow_first, range(20), counts.append) == [n * n for n in range(20)]
+        assert counts == list(range(1, 21))
+        assert workers.map(slow_first, []) == []
+
+
+def test_tasks_run_at_the_same_time():
+    barrier = threading.Barrier(3, timeout=10)  # broken unless three tasks wait together
+    with Workers(3) as workers:
+        workers.map(lambda _: barrier.wait(), range(3))
+
+
+def test_one_thread_is_the_calling_one():
+    with Workers(1) as workers:
+        names = workers.map(lambda _: threading.current_thread(), range(3))
+    assert set(names) == {threading.current_thread()}
+    with Workers(2) as workers:
+        names = workers.map(lambda _: threading.current_thread(), range(3))
+    assert threading.current_thread() not in names
+
+
+def test_done_is_called_in_the_calling_thread():
+    callers = []
+    with Workers(2) as workers:
+        workers.map(str, range(5), lambda _: callers.append(threading.current_thread()))
+    assert set(callers) == {threading.current_thread()}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_of_a_task_comes_out_and_the_rest_is_dropped(threads):
+    started: list[int] = []
+    seen = threading.Event()
+
+    def work(task: int) -> None:
+        started.append(task)
+        if task == 1:
+            raise RuntimeError("task 1")
+        if task > 1:
+            seen.wait(10)
+
+    with Workers(threads) as workers:
+        with pytest.raises(RuntimeError, match="task 1"):
+            workers.map(work, range(50))
+        seen.set()
+        assert workers.map(str, [7]) == ["7"]  # still usable
+    assert len(started) <= 2 + threads
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_of_done_stops_the_work(threads):
+    started: list[int] = []
+    seen = threading.Event()
+
+    def work(task: int) -> None:
+        started.append(task)
+        if task > 0:
+            seen.wait(10)
+
+    def stop(count: int) -> None:
+        raise KeyboardInterrupt
+
+    with Workers(threads) as workers:
+        with pytest.raises(KeyboardInterrupt):
+            workers.map(work, range(50), stop)
+        seen.set()
+    assert len(started) <= 1 + threads
+
+
+def test_scratch_is_kept_per_thread_and_name():
+    barrier = threading.Barrier(2, timeout=10)
+
+    def work(value: int) -> tuple[int, bool]:
+        memory = workers.scratch("patches", (40,), np.float64)
+        memory[:] = value
+        other = workers.scratch("features", (40,), np.float64)
+        other[:] = -1
+        barrier.wait()
+        again = workers.scratch("patches", (5, 8), np.float64)
+        return again.__array_interface__["data"][0], bool((again == value).all())
+
+    with Workers(2) as workers:
+        (first, kept), (second, also_kept) = workers.map(work, [1, 2])
+    assert kept
+    assert also_kept
+    assert first != second
+
+
+def test_scratch_grows_and_has_the_shape_and_type_asked_for():
+    with Workers(1) as workers:
+        small = workers.scratch("x", (3,), np.float32)
+        large = workers.scratch("x", (30, 2), np.float64)
+    assert (small.shape, small.dtype) == ((3,), np.float32)
+    assert (large.shape, large.dtype) == ((30, 2), np.float64)
+    assert large.flags.c_contiguous
+    assert large.flags.aligned
+
+
+@pytest.mark.usefixtures("several_blas_threads")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blas_has_one_thread_inside_and_what_it_had_before_after(threads):
+    with Workers(threads):
+        assert 1 in blas_threads()
+    assert set(blas_threads()) == {3}
+    with pytest.raises(ZeroDivisionError), Workers(threads) as workers:
+        workers.map(lambda task: 1 // task, [0])
+    assert set(blas_threads()) == {3}
+
+
+@pytest.mark.usefixtures("several_blas_threads")
+def test_overlapping_blocks_share_the_limit():
+    # As when two threads of a program denoise at once: the limit is one of the whole process.
+    first, second = Workers(2), Workers(2)
+    first.__enter__()
+    with second:
+        first.__exit__(None, None, None)
+        assert 1 in blas_threads()
+    assert set(blas_threads()) == {3}
+
+
+def test_threads_default_to_the_cpus_of_the_process():
+    cpus = available_cpus()
+    assert 1 <= cpus <= (os.cpu_count() or 1)
+    assert Workers().threads == cpus
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity here")
+def test_cpus_are_those_the_process_may_use():
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert available_cpus() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
