@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nlnet.cli import main
 from nlnet.config import NetworkConfig
-from nlnet.images import ImageFile, write_image
+from nlnet.images import ImageFile, read_pages, write_image
 from nlnet.model import Model
 from nlnet.parameters import initial_parameters
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+# Programs that tests start have no examples to collect, and do things when they are imported.
+collect_ignore = [
+    path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")
+]
 
 
 @pytest.fixture(scope="session")
@@ -92,5 +98,32 @@ def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         assert captured.err.startswith("nlnet: error: ")
         assert captured.err.count("\n") == 1
         return captured.err
+
+    return run
+
+
+def noisy_pixels(dtype: Any, channels: int = 1, seed: int = 0) -> np.ndarray:
+    """Noise of sigma 25 of 255 around middle gray, in the dtype's range."""
+    shape = (24, 32) if channels == 1 else (24, 32, channels)
+    values = np.random.default_rng(seed).normal(0.5, 0.1, shape)
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return values.astype(kind)
+    return np.rint(np.clip(values, 0, 1) * np.iinfo(kind).max).astype(kind)
+
+
+DenoiseFile = Callable[..., np.ndarray]
+
+
+@pytest.fixture
+def denoise_file(gray_model_file: Path, color_model_file: Path) -> DenoiseFile:
+    """Send a file through the command line, with the model that fits; return the first page."""
+
+    def run(source: Path, target: Path, *options: object) -> np.ndarray:
+        channels = read_pages(source)[0].channels
+        model = gray_model_file if channels == 1 else color_model_file
+        arguments = ["denoise", source, "-o", target, "--sigma", "25", "--model", model, *options]
+        assert main([str(argument) for argument in arguments]) == 0
+        return read_pages(target)[0].pixels
 
     return run

@@ -1,7 +1,7 @@
-"""``python -m nlnet.training``, for torchrun."""
+"""``python -m nlnet.training``: what ``nlnet train`` does, as a module that torchrun can start."""
 
 import sys
 
-from nlnet.training.command import main
+from nlnet.cli import main
 
-sys.exit(main())
+sys.exit(main(["train", *sys.argv[1:]]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from nlnet.errors import FileError, ModelError
+from nlnet.errors import FileError, ModelError, NLNetError
 from nlnet.files import write_atomically
 from nlnet.training.settings import TrainingSettings, settings_from_mapping
 
@@ -64,19 +64,34 @@ class Checkpoint:
 
 
 def load_checkpoint(run: Path) -> Checkpoint:
-    """Read the checkpoint of a run."""
+    """Read the checkpoint of a run; its tensors are on the CPU.
+
+    Raises
+    ------
+    FileError
+        If there is none, or it cannot be read.
+    ModelError
+        If it is damaged, or of another version.
+    """
     path = run / FILE_NAME
     try:
-        held = torch.load(io.BytesIO(path.read_bytes()), weights_only=True)
+        content = path.read_bytes()
     except OSError as error:
         raise FileError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from error
+    try:
+        held = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        version = held["version"]
+        if version == _VERSION:
+            return Checkpoint(
+                settings=settings_from_mapping(held["settings"]),
+                progress=Progress(**held["progress"]),
+                network=held["network"],
+                phase=held["phase"],
+            )
+    except NLNetError:
+        raise
     except Exception as error:  # torch raises many kinds for a file that is not its own
         raise ModelError(f"{str(path)!r} is damaged, or not a checkpoint of nlnet.") from error
-    if not isinstance(held, dict) or held.get("version") != _VERSION:
-        raise ModelError(f"{str(path)!r} is not a checkpoint of this version of nlnet.")
-    return Checkpoint(
-        settings=settings_from_mapping(held["settings"]),
-        progress=Progress(**held["progress"]),
-        network=held["network"],
-        phase=held["phase"],
+    raise ModelError(
+        f"{str(path)!r} is a checkpoint of version {version!r}, but this nlnet reads {_VERSION}."
     )

@@ -7,6 +7,7 @@ generator: an interrupted run, or one spread over processes, sees the very same 
 from __future__ import annotations
 
 import dataclasses
+import importlib.resources
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from torch import Tensor
 
 from nlnet import color
 from nlnet.arrays import Array
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.evaluate import list_images, read_clean
 from nlnet.matching import find_groups
@@ -26,6 +26,9 @@ from nlnet.training.settings import TrainingSettings
 
 TRAINING_FOLDERS = ("train", "test")
 VALIDATION_FOLDER = "val"
+
+FIXED_EPOCH = 0
+"""The epoch whose crops are those that are kept; new ones are counted from 1."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,13 +57,61 @@ class Batch:
         return Batch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
 
 
-def load_images(folder: Path, channels: int, skip: frozenset[str] = frozenset()) -> list[Array]:
-    """Read all images of a folder, in the order of their names, as (C, H, W) uint8 arrays.
+@dataclasses.dataclass(frozen=True)
+class Pictures:
+    """The clean images of a run, (C, H, W) uint8 arrays, and how many files were left out."""
 
-    Files whose stem is in `skip` are left out.
+    training: Sequence[Array]
+    validation: Sequence[Array]
+    left_out: int = 0
+
+
+def held_out_ids() -> frozenset[str]:
+    """Return the ids of BSD68, whose images are for the final test: no run ever sees them."""
+    text = importlib.resources.files("nlnet.training").joinpath("bsd68.txt").read_text()
+    return frozenset(text.split())
+
+
+def load_pictures(
+    folder: Path, settings: TrainingSettings, exclude: frozenset[str] = frozenset()
+) -> Pictures:
+    """Read ``train/`` and ``test/``, which are trained on, and ``val/``, in the order of names.
+
+    Left out, wherever they are, are the images of BSD68 and those whose names, without suffix, are
+    in `exclude`.
+
+    Raises
+    ------
+    FileError
+        If a folder or an image cannot be read.
+    InputError
+        If nothing is left, or an image cannot be used or is smaller than a crop.
     """
-    paths = [path for path in list_images(folder) if path.stem not in skip]
-    return [_as_planes(read_clean(path, channels)) for path in paths]
+    skip = exclude | held_out_ids()
+    channels = settings.network.channels
+    left_out = 0
+    found: list[list[Array]] = []
+    for names, side in ((TRAINING_FOLDERS, settings.data.crop), ((VALIDATION_FOLDER,), 0)):
+        pictures = []
+        for place in (folder / name for name in names):
+            paths = list_images(place)
+            kept = [path for path in paths if path.stem not in skip]
+            if not kept:
+                raise InputError(f"All images in {str(place)!r} are to be left out.")
+            left_out += len(paths) - len(kept)
+            pictures += [_load_picture(path, channels, side) for path in kept]
+        found.append(pictures)
+    return Pictures(found[0], found[1], left_out)
+
+
+def _load_picture(path: Path, channels: int, side: int) -> Array:
+    planes = _as_planes(read_clean(path, channels))
+    _, height, width = planes.shape
+    if min(height, width) < side:
+        raise InputError(
+            f"A crop of {side}x{side} pixels does not fit into {str(path)!r}, {width}x{height}."
+        )
+    return planes
 
 
 def _as_planes(pixels: Array) -> Array:
@@ -82,22 +133,22 @@ class CropSource:
     """
 
     def __init__(self, pictures: Sequence[Array], settings: TrainingSettings) -> None:
-        side = settings.data.crop
-        for _, height, width in (picture.shape for picture in pictures):
-            if min(height, width) < side:
-                raise InputError(
-                    f"A crop of {side}x{side} does not fit into a training image of "
-                    f"{width}x{height} pixels."
-                )
         self._pictures = pictures
         self._settings = settings
+        self._kept: tuple[Sequence[int], Batch] | None = None
+
+    def keep(self, items: Sequence[int], workers: Workers) -> Batch:
+        """Return these crops of the fixed set; asked again, the same memory."""
+        if self._kept is None or self._kept[0] != items:
+            self._kept = items, self.draw(FIXED_EPOCH, items, workers)
+        return self._kept[1]
 
     def draw(self, epoch: int, items: Sequence[int], workers: Workers) -> Batch:
-        """Return the crops with these numbers of an epoch; epoch 0 is the fixed set."""
+        """Return the crops with these numbers of an epoch, at least one."""
         pairs = workers.map(lambda item: self._draw_one(epoch, item), items)
         clean = np.stack([pair[0] for pair in pairs])
         noisy = np.stack([pair[1] for pair in pairs])
-        return make_batch(clean, noisy, self._settings.network, workers)
+        return make_batch(clean, noisy, self._settings, workers)
 
     def _draw_one(self, epoch: int, item: int) -> tuple[Array, Array]:
         settings = self._settings
@@ -113,23 +164,27 @@ class CropSource:
         return np.ascontiguousarray(clean), clean + np.float32(settings.sigma) * noise
 
 
-def validation_batches(
-    pictures: Sequence[Array], settings: TrainingSettings, workers: Workers
-) -> list[Batch]:
-    """Return the validation images with the protocol's noise, one whole image a batch."""
-    batches = []
-    for number, picture in enumerate(pictures):
-        # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
-        pixels = np.moveaxis(picture, 0, -1) if len(picture) == 3 else picture[0]
-        noisy = _as_planes(add_noise(pixels, settings.sigma, number).astype(np.float32))
-        clean = picture.astype(np.float32)
-        batches.append(make_batch(clean[np.newaxis], noisy[np.newaxis], settings.network, workers))
-    return batches
+def validation_batch(
+    picture: Array, number: int, settings: TrainingSettings, workers: Workers
+) -> Batch:
+    """Return the validation image with this number, with the protocol's noise, as a batch."""
+    # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
+    pixels = np.moveaxis(picture, 0, -1) if len(picture) == 3 else picture[0]
+    noisy = _as_planes(add_noise(pixels, settings.sigma, number).astype(np.float32))
+    return make_batch(picture[np.newaxis], noisy[np.newaxis], settings, workers)
 
 
-def make_batch(clean: Array, noisy: Array, config: NetworkConfig, workers: Workers) -> Batch:
-    """Bring images to working planes, and match their patches."""
-    planes = noisy if config.channels == 1 else color.transform(noisy, color.OPPONENT)
+def make_batch(clean: Array, noisy: Array, settings: TrainingSettings, workers: Workers) -> Batch:
+    """Bring images to working planes of the recipe's precision, and match their patches."""
+    config = settings.network
+    planes = np.ascontiguousarray(noisy, settings.precision)
+    if config.channels == 3:
+        planes = color.transform(planes, color.OPPONENT)
     groups = np.stack([find_groups(plane[0], config, workers) for plane in planes])
     noisy_planes = torch.from_numpy(planes)
-    return Batch(noisy_planes, noisy_planes, torch.from_numpy(groups), torch.from_numpy(clean))
+    return Batch(
+        noisy_planes,
+        noisy_planes,
+        torch.from_numpy(groups),
+        torch.from_numpy(clean.astype(settings.precision)),
+    )

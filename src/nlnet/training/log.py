@@ -1,20 +1,19 @@
-"""What a run tells: a JSONL log for the record, and a line on the screen for the eye."""
+"""The log of a run: one JSON object a line, one line an epoch."""
 
 from __future__ import annotations
 
 import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
+from nlnet.errors import FileError, InputError
+from nlnet.files import write_atomically
 
 FILE_NAME = "log.jsonl"
 
 
 class RunLog:
-    """The log of a run, and its live progress on the terminal.
+    """The log in a run's folder.
 
     Parameters
     ----------
@@ -23,51 +22,52 @@ class RunLog:
     lines : int
         Lines of an earlier part of the run that are to be kept; those after its last checkpoint
         are dropped, for they will be written again.
-    quiet : bool
-        Write and show nothing: for all processes of a team but one.
     """
 
-    def __init__(self, run: Path, lines: int, *, quiet: bool = False) -> None:
+    def __init__(self, run: Path, lines: int) -> None:
         self._path = run / FILE_NAME
-        self._quiet = quiet
-        self._bar: tqdm[Any] | None = None
-        if not quiet:
-            kept = self._path.read_text().splitlines()[:lines] if self._path.exists() else []
-            self._path.write_text("".join(line + "\n" for line in kept))
+        try:
+            held = self._path.read_bytes() if self._path.is_file() else b""
+        except OSError as error:
+            raise FileError(f"Cannot read {str(self._path)!r}: {error.strerror}.") from error
+        kept = b"".join(held.splitlines(keepends=True)[:lines])
+        if kept != held:
+            write_atomically(self._path, kept)
 
-    def begin(self, title: str, steps: int, done: int) -> None:
-        """Start a phase of so many steps, some of which may be done already."""
-        self.end()
-        if not self._quiet and sys.stderr.isatty():
-            self._bar = tqdm(total=steps, initial=done, desc=title, unit="step", leave=True)
+    def write(self, entry: dict[str, Any]) -> None:
+        """Add one line."""
+        line = json.dumps(entry) + "\n"
+        try:
+            with self._path.open("a") as stream:
+                stream.write(line)
+        except OSError as error:
+            raise FileError(f"Cannot write {str(self._path)!r}: {error.strerror}.") from error
 
-    def advance(self, psnr: float, rate: float) -> None:
-        """Count one step."""
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"train {psnr:.3f} dB, rate {rate:.2g}", refresh=False)
-            self._bar.update()
 
-    def write(self, **entry: Any) -> None:
-        """Add one line to the log, and show it."""
-        if self._quiet:
-            return
-        with self._path.open("a") as stream:
-            stream.write(json.dumps(entry) + "\n")
-        words = [time.strftime("%H:%M:%S"), f"{entry['phase']} {entry['epoch']}/{entry['epochs']}"]
-        words.append(f"train {entry['train_psnr']:.3f} dB")
-        if entry.get("val_psnr") is not None:
-            words.append(f"val {entry['val_psnr']:.3f} dB")
-        words.append(f"rate {entry['rate']:.2g}")
-        words.append(f"{entry['seconds']:.0f} s")
-        self.say("  ".join(words))
+def read_log(run: Path) -> list[dict[str, Any]]:
+    """Read the log of a run, given its folder or the file itself.
 
-    def say(self, sentence: str) -> None:
-        """Show a line on the terminal."""
-        if not self._quiet:
-            tqdm.write(sentence, file=sys.stderr)
-
-    def end(self) -> None:
-        """End the phase."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+    Raises
+    ------
+    FileError
+        If there is none, or it cannot be read.
+    InputError
+        If it is not a log, or has no line yet.
+    """
+    path = run / FILE_NAME if run.is_dir() else run
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text file"
+        raise FileError(f"Cannot read the log {str(path)!r}: {reason}.") from error
+    entries = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+            entry["phase"], float(entry["train_psnr"]), float(entry["seconds"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"Line {number} of {str(path)!r} is not one of a log.") from error
+        entries.append(entry)
+    if not entries:
+        raise InputError(f"The log {str(path)!r} has no line yet.")
+    return entries

@@ -1,19 +1,20 @@
-"""Two optimisers behind one interface: a phase is `steps_per_epoch` steps an epoch of either."""
+"""Two optimisers behind one interface."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from nlnet.training.settings import PhaseSettings
+from nlnet.training.vectors import flatten, flatten_gradients, set_gradients
 
 LBFGS_HISTORY = 50
-LBFGS_ITERATIONS = 5
-"""Iterations in one call; each call evaluates the loss once more than the iterations need."""
+LINE_SEARCH_EVALUATIONS = 25
 
 
 class Optimizer(Protocol):
@@ -37,18 +38,18 @@ class Optimizer(Protocol):
 
 
 class Adam:
-    """Adam with a rate that decays along a cosine."""
+    """Adam with rates that decay along a cosine."""
 
     def __init__(self, named: Iterable[tuple[str, Tensor]], settings: PhaseSettings) -> None:
         self._settings = settings
-        groups: dict[float, list[Tensor]] = {settings.rate: [], settings.scalar_rate: []}
+        arrays: list[Tensor] = []
+        scalars: list[Tensor] = []
         for name, parameter in named:
-            scalar = name.endswith(("group_weights", "step_size"))
-            groups[settings.scalar_rate if scalar else settings.rate].append(parameter)
-        self._bases = list(groups)
-        self._inner = torch.optim.Adam(
-            [{"params": parameters, "lr": rate} for rate, parameters in groups.items()]
-        )
+            few = name.endswith(("group_weights", "step_size"))
+            (scalars if few else arrays).append(parameter)
+        self._bases = (settings.rate, settings.scalar_rate)
+        self._inner = torch.optim.Adam([{"params": arrays}, {"params": scalars}])
+        self.set_share(0.0)
 
     def step(self, closure: Callable[[], Tensor]) -> float:
         """Take one step on the closure's gradients."""
@@ -77,23 +78,45 @@ class Adam:
         self._inner.load_state_dict(state)
 
 
+class _Evaluation(NamedTuple):
+    """Loss and gradient at a point, all parameters in a row."""
+
+    point: Tensor
+    loss: Tensor
+    gradient: Tensor
+
+
 class LBFGS:
-    """L-BFGS with a strong Wolfe line search, as published; its steps have no rate."""
+    """L-BFGS with a strong Wolfe line search, as published; a step is one iteration.
+
+    torch keeps the history from call to call, so many calls of one iteration are the same as one
+    call of many. But every call begins with an evaluation, at the point where the last line search
+    has ended: its result is remembered, so that it is not computed twice.
+    """
 
     def __init__(self, named: Iterable[tuple[str, Tensor]]) -> None:
+        self._parameters = [parameter for _, parameter in named]
         self._inner = torch.optim.LBFGS(
-            [parameter for _, parameter in named],
-            max_iter=LBFGS_ITERATIONS,
-            max_eval=4 * LBFGS_ITERATIONS,
+            self._parameters,
+            max_iter=1,
+            max_eval=1 + LINE_SEARCH_EVALUATIONS,
             tolerance_grad=0,
             tolerance_change=0,
             history_size=LBFGS_HISTORY,
             line_search_fn="strong_wolfe",
         )
+        self._seen: list[_Evaluation] = []
 
     def step(self, closure: Callable[[], Tensor]) -> float:
-        """Take `LBFGS_ITERATIONS` iterations."""
-        loss: Tensor = self._inner.step(closure)  # type: ignore[no-untyped-call]
+        """Take one iteration on a loss that must be the same function in every call."""
+        before = flatten(self._parameters)
+        remembering = functools.partial(self._evaluate, closure)
+        loss: Tensor = self._inner.step(remembering)  # type: ignore[no-untyped-call]
+        after = flatten(self._parameters)
+        if torch.equal(before, after):
+            # No better point in this direction: without its history it tries the steepest next.
+            self._inner.state.clear()
+        self._seen = [seen for seen in self._seen if torch.equal(seen.point, after)]
         return float(loss)
 
     def set_share(self, share: float) -> None:
@@ -101,7 +124,7 @@ class LBFGS:
 
     @property
     def rate(self) -> float:
-        """Always 1."""
+        """Always 1, the length that the line search tries first."""
         return 1.0
 
     def state_dict(self) -> dict[str, Any]:
@@ -111,6 +134,16 @@ class LBFGS:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the history of steps and gradients."""
         self._inner.load_state_dict(state)
+
+    def _evaluate(self, closure: Callable[[], Tensor]) -> Tensor:
+        point = flatten(self._parameters)
+        for seen in self._seen:
+            if torch.equal(seen.point, point):
+                set_gradients(self._parameters, seen.gradient)
+                return seen.loss
+        loss = closure()
+        self._seen.append(_Evaluation(point, loss, flatten_gradients(self._parameters)))
+        return loss
 
 
 def make_optimizer(named: Iterable[tuple[str, Tensor]], settings: PhaseSettings) -> Optimizer:

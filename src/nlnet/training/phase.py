@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from nlnet.errors import ModelError
 from nlnet.parallel import Workers
 from nlnet.torch import NLNet
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.optimizers import make_optimizer
 from nlnet.training.settings import PhaseSettings, TrainingSettings
-from nlnet.training.sources import FIXED_EPOCH, Fresh, FullBatch, Shuffled, Source
+from nlnet.training.sources import Fresh, FullBatch, Shuffled, Source, split
 from nlnet.training.team import Team
 
 
@@ -44,31 +47,45 @@ class Phase:
         team: Team,
     ) -> None:
         stages = settings.network.stages
-        self.joint = number == stages
-        self.title = "joint" if self.joint else f"greedy {number + 1}"
-        self.settings: PhaseSettings = settings.joint if self.joint else settings.greedy
-        self._first = 0 if self.joint else number
+        self._joint = number == stages
+        self.title = "joint" if self._joint else f"greedy {number + 1}"
+        self.settings: PhaseSettings = settings.joint if self._joint else settings.greedy
+        self._first = 0 if self._joint else number
         self._last = min(number + 1, stages)
+        self.ends_network = self._last == stages
         self._network = network
         self._team = team
         self._moving = []
         for name, parameter in network.named_parameters():
-            moves = self.joint or name.startswith(f"stages.{number}.")
+            moves = self._joint or name.startswith(f"stages.{number}.")
             parameter.requires_grad_(moves)
             if moves:
                 self._moving.append((name, parameter))
         self.optimizer = make_optimizer(self._moving, self.settings)
-        self.average: dict[str, Tensor] | None = None
-        self._source = self._make_source(number, settings, crops)
-        self.steps = self._source.steps
+        self._average: dict[str, Tensor] | None = None
+        self._place = "at the start"
+        # A phase without epochs needs no crops.
+        self._source = self._make_source(number, settings, crops) if self.settings.epochs else None
+        self.steps = 0 if self._source is None else self._source.steps
 
     def epoch(self, number: int, skip: int) -> Iterator[float]:
-        """Train for an epoch from step `skip` on, yielding the loss before each step."""
+        """Train for an epoch from step `skip` on, yielding the loss before each step.
+
+        Raises
+        ------
+        ModelError
+            If the loss or a parameter is not finite any more.
+        """
+        assert self._source is not None
         total = self.settings.epochs * self.steps
         for step, batches in enumerate(self._source.epoch(number, skip), start=skip):
             done = number * self.steps + step
+            self._place = f"epoch {number + 1}, step {step + 1}"
             self.optimizer.set_share(done / total)
             loss = self.optimizer.step(functools.partial(self._loss, batches))
+            if not all(bool(parameter.isfinite().all()) for _, parameter in self._moving):
+                # Now, before a checkpoint can be made of them.
+                raise self._broken("The parameters are not finite any more")
             self._follow_average(done)
             yield loss
 
@@ -77,71 +94,99 @@ class Phase:
 
         `whole` runs all stages up to it; otherwise only those that the phase trains.
         """
-        here = batch.to(self._device)
+        here = batch.to(self._team.device)
         first = 0 if whole else self._first
         planes = self._network.run(here.estimate, here.noisy, here.groups, first, self._last)
         images = self._network.from_working_planes(planes)
         # Eq. (16)
         return 10 * torch.log10((images - here.clean).square().mean(dim=(1, 2, 3)) / 255**2)
 
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Put the running average, where there is one, into the network for a while."""
+        present = {name: value.clone() for name, value in self._network.state_dict().items()}
+        self.keep_average()
+        yield
+        self._network.load_state_dict(present)
+
+    def keep_average(self) -> None:
+        """Put the running average, where there is one, into the network for good."""
+        if self._average is not None:
+            self._network.load_state_dict(self._average)
+
     def state(self) -> dict[str, Any]:
         """Return what, beside the network, the phase needs to go on."""
-        return {"optimizer": self.optimizer.state_dict(), "average": self.average}
+        return {"optimizer": self.optimizer.state_dict(), "average": self._average}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from such a state."""
         self.optimizer.load_state_dict(state["optimizer"])
-        self.average = state["average"]
-
-    @property
-    def _device(self) -> torch.device:
-        return next(self._network.parameters()).device
+        if state["average"] is not None:
+            device = self._team.device
+            self._average = {name: value.to(device) for name, value in state["average"].items()}
 
     def _loss(self, batches: Sequence[Batch]) -> Tensor:
         """Mean negative PSNR over the team's crops of this step, with its gradients."""
+        assert self._source is not None
         parameters = [parameter for _, parameter in self._moving]
         for parameter in parameters:
             parameter.grad = None
-        total = torch.zeros((), dtype=parameters[0].dtype, device=self._device)
+        # In float64: a line search compares losses that differ in the last digits.
+        total = torch.zeros((), dtype=torch.float64)
         for batch in batches:
             loss = self.negative_psnr(batch, whole=False).sum() / self._source.crops_per_step
             loss.backward()  # type: ignore[no-untyped-call]
-            total += loss.detach()
-        return self._team.sum_gradients(total, parameters)
+            total += loss.detach().cpu()
+        total = self._team.add_up(total, parameters)
+        if not math.isfinite(total):
+            raise self._broken(f"The loss is {float(total)}")
+        return total
+
+    def _broken(self, what: str) -> ModelError:
+        return ModelError(
+            f"{what} in phase {self.title!r}, {self._place}; the last good checkpoint is kept, and "
+            "a lower rate may help."
+        )
 
     def _follow_average(self, steps: int) -> None:
         if not self.settings.average:
             return
         values = self._network.state_dict()
-        if self.average is None:
-            self.average = {name: value.clone() for name, value in values.items()}
+        if self._average is None:
+            self._average = {name: value.clone() for name, value in values.items()}
         # Early on, average over what there is.
         decay = min(self.settings.average, (1 + steps) / (10 + steps))
         for name, value in values.items():
-            self.average[name].lerp_(value, 1 - decay)
+            self._average[name].lerp_(value, 1 - decay)
 
     def _make_source(self, number: int, settings: TrainingSettings, crops: CropSource) -> Source:
         count, size = settings.data.crops, min(self.settings.batch, settings.data.crops)
         full = self.settings.optimizer == "lbfgs"
-        if self.joint and settings.data.fresh and not full:
-            return Fresh(crops, count, size, self._team, self._network.threads)
-        with Workers(self._network.threads) as workers:
-            kept = crops.draw(FIXED_EPOCH, range(count), workers)
-        if self._first:
+        if self._joint and settings.data.fresh and not full:
+            return Fresh(crops, count, size, self._team, self._team.threads)
+        # Minibatches are shuffled over all crops, so there each process holds all of them.
+        items = self._team.share(range(count)) if full else range(count)
+        kept = None
+        if items:
+            with Workers(self._team.threads) as workers:
+                kept = crops.keep(items, workers)
             kept = self._run_earlier_stages(kept, size)
         if full:
-            return FullBatch(kept, size, self._team)
+            return FullBatch(kept, count, size)
+        assert kept is not None
         return Shuffled(kept, size, (settings.seed, number), self._team)
 
     def _run_earlier_stages(self, crops: Batch, size: int) -> Batch:
         """Compute, once, what enters the stage that this phase trains."""
+        if not self._first:
+            return crops
         estimates = []
         with torch.no_grad():
-            for start in range(0, len(crops), size):
-                part = crops.pick(range(start, min(start + size, len(crops)))).to(self._device)
+            for part in split(crops, size):
+                here = part.to(self._team.device)
                 estimates.append(
                     self._network.run(
-                        part.noisy, part.noisy, part.groups, 0, self._first, project_last=False
+                        here.noisy, here.noisy, here.groups, 0, self._first, project_last=False
                     ).cpu()
                 )
         return Batch(torch.cat(estimates), crops.noisy, crops.groups, crops.clean)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,23 +25,27 @@ else:
 class DataSettings:
     """What the crops are: their side, how many, and whether each epoch draws new ones.
 
-    Greedy training always keeps its crops, for it computes every stage's inputs only once.
+    Greedy training and L-BFGS always keep their crops. `source` and `terms` say what the images are
+    and how they may be used; they go into the model file.
     """
 
     crop: int = 128
     crops: int = 400
     fresh: bool = True
     augment: bool = True
+    source: str = dataclasses.field(default="", compare=False)
+    terms: str = dataclasses.field(default="", compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
 class PhaseSettings:
     """How one phase is optimised.
 
-    With L-BFGS every step sees all crops, and an epoch is one step of five iterations. Rates
-    apply to Adam: one for the mixtures and the filters, one for group weights and step sizes; both
-    decay along a cosine to `final_rate` of where they began. `average` is the decay of a running
-    average of the parameters, 0 for none.
+    With Adam, an epoch sees all crops in steps of `batch`. It has two rates, one for the mixtures
+    and filters, one for group weights and step sizes; both decay along a cosine to `final_rate` of
+    where they began. With L-BFGS, an epoch is one iteration on all crops; `batch` is how many of
+    them are in memory at once. `average` is the decay of a running average of the parameters, 0 for
+    none.
     """
 
     optimizer: Literal["adam", "lbfgs"] = "adam"
@@ -51,6 +56,15 @@ class PhaseSettings:
     final_rate: float = 0.01
     average: float = 0.0
 
+    def rules(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield, for each number, its name, whether it can be used, and what it must be."""
+        yield "epochs", self.epochs >= 0, "at least 0"
+        yield "batch", self.batch >= 1, "at least 1"
+        yield "rate", 0 < self.rate < math.inf, "above 0 and finite"
+        yield "scalar_rate", 0 < self.scalar_rate < math.inf, "above 0 and finite"
+        yield "final_rate", 0 <= self.final_rate <= 1, "from 0 to 1"
+        yield "average", 0 <= self.average < 1, "at least 0 and below 1"
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings:
@@ -58,43 +72,51 @@ class TrainingSettings:
 
     `validate_every` counts epochs. `start` names a model, shipped or a file, that joint training
     begins with instead of greedy training; its mixtures are rescaled from its sigma to this one.
+    Two recipes are equal if they train the same model: how often checkpoints are saved, and what
+    the model file says of data and licence, may differ.
     """
 
     name: str
     sigma: float
     seed: int = 0
     start: str | None = None
+    precision: Literal["float32", "float64"] = "float32"
     validate_every: int = 1
-    checkpoint_minutes: float = 2.0
+    checkpoint_minutes: float = dataclasses.field(default=2.0, compare=False)
+    licence: str = dataclasses.field(default="", compare=False)
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     greedy: PhaseSettings = dataclasses.field(default_factory=PhaseSettings)
     joint: PhaseSettings = dataclasses.field(default_factory=PhaseSettings)
 
     def __post_init__(self) -> None:
-        positive = {
-            "sigma": self.sigma,
-            "validate_every": self.validate_every,
-            "checkpoint_minutes": self.checkpoint_minutes,
-            "data.crop": self.data.crop,
-            "data.crops": self.data.crops,
-        }
-        for phase in ("greedy", "joint"):
-            settings: PhaseSettings = getattr(self, phase)
-            positive[f"{phase}.batch"] = settings.batch
-            positive[f"{phase}.rate"] = settings.rate
-            positive[f"{phase}.scalar_rate"] = settings.scalar_rate
-            if not 0 <= settings.average < 1:
-                raise InputError(f"{phase}.average is {settings.average}, but must be in [0, 1).")
-            if settings.epochs < 0:
-                raise InputError(f"{phase}.epochs is {settings.epochs}, but must not be negative.")
-        for name, value in positive.items():
-            if not value > 0:
-                raise InputError(f"{name} is {value}, but must be above 0.")
+        for name, value, holds, wanted in self._rules():
+            if not holds:
+                raise InputError(f"The setting {name!r} is {value!r}, but must be {wanted}.")
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the recipe as plain values."""
         return dataclasses.asdict(self)
+
+    def _rules(self) -> Iterator[tuple[str, object, bool, str]]:
+        yield "name", self.name, bool(self.name), "a word"
+        yield "sigma", self.sigma, 0 < self.sigma <= 255, "above 0 and at most 255"
+        yield "seed", self.seed, self.seed >= 0, "at least 0"
+        every = self.validate_every
+        yield "validate_every", every, every >= 1, "at least 1"
+        minutes = self.checkpoint_minutes
+        yield "checkpoint_minutes", minutes, 0 <= minutes < math.inf, "at least 0 and finite"
+        patch = self.network.patch_size
+        yield "data.crop", self.data.crop, self.data.crop >= patch, f"at least the patch's {patch}"
+        yield "data.crops", self.data.crops, self.data.crops >= 1, "at least 1"
+        for phase in ("greedy", "joint"):
+            settings: PhaseSettings = getattr(self, phase)
+            for key, holds, wanted in settings.rules():
+                yield f"{phase}.{key}", getattr(settings, key), holds, wanted
+        epochs = self.joint.epochs
+        if self.start is None and epochs == 0:
+            epochs = self.greedy.epochs
+        yield "joint.epochs", epochs, epochs >= 1, "at least 1, for nothing else is trained"
 
 
 def read_settings(path: str | os.PathLike[str]) -> TrainingSettings:
@@ -116,6 +138,19 @@ def settings_from_mapping(values: Mapping[str, Any]) -> TrainingSettings:
     """Build a recipe from plain values, as :meth:`TrainingSettings.to_mapping` gives them."""
     settings: TrainingSettings = _build(TrainingSettings, values, "")
     return settings
+
+
+def first_difference(ours: Any, theirs: Any, where: str = "") -> str | None:
+    """Say, in words, in which setting two recipes differ first; None if they are equal."""
+    for field in dataclasses.fields(ours):
+        here, there = getattr(ours, field.name), getattr(theirs, field.name)
+        if not field.compare or here == there:
+            continue
+        name = where + field.name
+        if dataclasses.is_dataclass(here):
+            return first_difference(here, there, f"{name}.")
+        return f"{name!r} is {here!r} and was {there!r}"
+    return None
 
 
 def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:

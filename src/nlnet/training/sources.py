@@ -1,7 +1,7 @@
 """Where the batches of a phase come from: crops kept, in minibatches or all at once, or new ones.
 
 A source has `steps` steps an epoch. For each it gives this process's part of the step's crops, as
-batches that fit into memory.
+batches that fit into memory; there are none where a step has fewer crops than the team processes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from nlnet.parallel import Workers
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.team import Team
 
-FIXED_EPOCH = 0
-"""The epoch whose crops are those that are kept; new ones are counted from 1."""
-
 
 class Source(Protocol):
     """What a phase asks of its source."""
@@ -31,14 +28,13 @@ class Source(Protocol):
 
 
 class FullBatch:
-    """All crops in every step, in parts."""
+    """All crops in every step, in parts; the team has `count`, this process holds its own."""
 
     steps = 1
 
-    def __init__(self, crops: Batch, part: int, team: Team) -> None:
-        self.crops_per_step = len(crops)
-        mine = team.share(range(len(crops)))
-        self._parts = [crops.pick(mine[i : i + part]) for i in range(0, len(mine), part)]
+    def __init__(self, mine: Batch | None, count: int, part: int) -> None:
+        self.crops_per_step = count
+        self._parts = [] if mine is None else split(mine, part)
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield all crops once."""
@@ -61,7 +57,8 @@ class Shuffled:
         order = np.random.default_rng((*self._seed, number)).permutation(len(self._crops)).tolist()
         for step in range(skip, self.steps):
             items = order[step * self.crops_per_step : (step + 1) * self.crops_per_step]
-            yield [self._crops.pick(self._team.share(items))]
+            mine = self._team.share(items)
+            yield [self._crops.pick(mine)] if mine else []
 
 
 class Fresh:
@@ -78,15 +75,27 @@ class Fresh:
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the epoch's minibatches."""
+        if skip == self.steps:
+            return
         with Workers(self._threads) as workers, ThreadPoolExecutor(1) as ahead:
 
-            def draw(step: int) -> Batch:
+            def draw(step: int) -> Sequence[Batch]:
                 items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
-                return self._crops.draw(number + 1, self._team.share(items), workers)
+                mine = self._team.share(items)
+                # Epoch 0 of the crops is the fixed set.
+                return [self._crops.draw(number + 1, mine, workers)] if mine else []
 
-            coming = ahead.submit(draw, skip) if skip < self.steps else None
+            coming = ahead.submit(draw, skip)
             for step in range(skip, self.steps):
-                assert coming is not None
-                batch = coming.result()
-                coming = ahead.submit(draw, step + 1) if step + 1 < self.steps else None
-                yield [batch]
+                batches = coming.result()
+                if step + 1 < self.steps:
+                    coming = ahead.submit(draw, step + 1)
+                yield batches
+
+
+def split(crops: Batch, size: int) -> list[Batch]:
+    """Cut a batch into parts of at most `size` images."""
+    return [
+        crops.pick(range(start, min(start + size, len(crops))))
+        for start in range(0, len(crops), size)
+    ]

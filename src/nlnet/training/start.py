@@ -1,37 +1,83 @@
-"""Where training begins: the standard start, or a model trained for another noise level."""
+"""Where training begins: the standard start, or a simpler model or one for another noise level."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
+from nlnet import color
 from nlnet.arrays import FloatArray
 from nlnet.config import NetworkConfig
 from nlnet.errors import ModelError
-from nlnet.model import load_model
-from nlnet.parameters import StageParameters, initial_parameters, odd_from_half
+from nlnet.model import Model, load_model
+from nlnet.parameters import StageParameters, dct_basis, initial_parameters, odd_from_half
 from nlnet.training.settings import TrainingSettings
 
 
 def starting_parameters(settings: TrainingSettings) -> tuple[StageParameters, ...]:
-    """Return the float32 parameters that a recipe starts from."""
-    config = settings.network
+    """Return the parameters, of the recipe's precision, that it starts from."""
     if settings.start is None:
-        return tuple(stage.astype(np.float32) for stage in initial_parameters(config))
-    model = load_model(settings.start)
-    if model.config != config:
-        raise ModelError(
-            f"The model {settings.start!r} to start from has another network than the recipe."
-        )
-    factor = settings.sigma / model.sigma
-    return tuple(
-        StageParameters(
-            stage.filters,
-            stage.group_weights,
-            rescale_mixtures(stage.coefficients, factor, config),
-            stage.step_size,
-        ).astype(np.float32)
-        for stage in model.stages
+        stages = initial_parameters(settings.network)
+    else:
+        stages = adapt_model(load_model(settings.start), settings.network, settings.sigma)
+    return tuple(stage.astype(settings.precision) for stage in stages)
+
+
+def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[StageParameters, ...]:
+    """Return parameters with which a network does, at first, nearly what another model does.
+
+    A model for another noise level gets its mixtures rescaled. A gray model becomes a color one by
+    rescaling them, for each opponent channel, to the noise that is there. Smaller patches become
+    larger ones by zeros around the filters; the new filters complete them, with a psi of zero.
+    """
+    known = dataclasses.replace(
+        model.config, channels=config.channels, patch_size=config.patch_size
     )
+    grows = (
+        config.channels >= model.config.channels and config.patch_size >= model.config.patch_size
+    )
+    if known != config or not grows:
+        raise ModelError(
+            f"The model {model.name!r} to start from has another network than the recipe; only "
+            "sigma may differ, and channels and patch_size may be larger in the recipe."
+        )
+    gains = np.ones(model.config.channels)
+    if config.channels > model.config.channels:
+        gains = np.linalg.norm(color.OPPONENT, axis=1)  # noise of each opponent channel
+    factors = gains * sigma / model.sigma
+    return tuple(_adapt_stage(stage, factors, config) for stage in model.stages)
+
+
+def _adapt_stage(
+    stage: StageParameters, factors: FloatArray, config: NetworkConfig
+) -> StageParameters:
+    mixtures = np.broadcast_to(stage.coefficients, (len(factors), *stage.coefficients.shape[1:]))
+    coefficients = np.stack(
+        [
+            rescale_mixtures(mixture, factor, config)
+            for mixture, factor in zip(mixtures, factors, strict=True)
+        ]
+    )
+    added = config.filter_count - len(stage.filters)
+    return StageParameters(
+        enlarge_filters(stage.filters, config.patch_size),
+        stage.group_weights,
+        np.pad(coefficients, ((0, 0), (0, added), (0, 0))),
+        stage.step_size,
+    )
+
+
+def enlarge_filters(filters: FloatArray, patch_size: int) -> FloatArray:
+    """Put zeros around the filters, and add as many orthonormal ones as larger patches allow."""
+    size = int(np.sqrt(filters.shape[1]))
+    edge = (patch_size - size) // 2
+    squares = filters.astype(np.float64).reshape(-1, size, size)
+    padded = np.pad(squares, ((0, 0), (edge, edge), (edge, edge))).reshape(len(filters), -1)
+    dct = dct_basis(patch_size)
+    # In the DCT's coordinates, the last right singular vectors span what the filters do not.
+    others = np.linalg.svd(padded @ dct.T)[2][len(filters) :]
+    return np.concatenate([padded, others @ dct])
 
 
 def rescale_mixtures(coefficients: FloatArray, factor: float, config: NetworkConfig) -> FloatArray:
@@ -43,14 +89,9 @@ def rescale_mixtures(coefficients: FloatArray, factor: float, config: NetworkCon
         return np.exp(-0.5 * ((at[:, None] - centres) / config.gaussian_std) ** 2)
 
     scaled = np.clip(x / factor, -config.rbf_range, config.rbf_range)
-    target = (
-        factor
-        * gaussians(scaled)
-        @ np.moveaxis(coefficients.astype(np.float64), -1, 0).reshape(config.rbf_count, -1)
-    )  # (x, channels * filters)
-    fitted = np.linalg.lstsq(gaussians(x), target, rcond=None)[0]
-    result = np.moveaxis(fitted.reshape(config.rbf_count, *coefficients.shape[:2]), 0, -1)
+    target = factor * gaussians(scaled) @ coefficients.astype(np.float64).T  # (x, filters)
+    fitted = np.linalg.lstsq(gaussians(x), target, rcond=None)[0].T
     if not config.odd:
-        return np.ascontiguousarray(result)
-    half = config.rbf_count // 2
-    return odd_from_half((result - result[..., ::-1])[..., :half] / 2, config.rbf_count)
+        return np.ascontiguousarray(fitted)
+    half = (fitted - fitted[..., ::-1])[..., : config.rbf_count // 2] / 2
+    return odd_from_half(half, config.rbf_count)

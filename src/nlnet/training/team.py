@@ -2,66 +2,146 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed
+
+from nlnet.errors import InputError, NLNetError
+from nlnet.parallel import available_cpus
+from nlnet.training.vectors import flatten_gradients, set_gradients
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Team:
     """The processes that train together; a team of one needs no torch.distributed.
 
     Every process takes a share of each batch. Losses and gradients are summed over all of them, so
-    every optimiser takes the steps that one process would take.
+    every optimiser takes the steps that one process would take. The processes are those that
+    torchrun has started; use a team in a ``with`` block.
+
+    Parameters
+    ----------
+    device : str
+        Where to compute: "cpu", "cuda" (each process of a machine takes its own GPU), "mps".
+    threads : int, optional
+        Threads of this process; by default the machine's CPUs are shared by its processes.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: str = "cpu", threads: int | None = None) -> None:
         self.size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
-        self.device = device
-        if self.size > 1 and not distributed.is_initialized():
-            distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        self.device = _find_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+        neighbours = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        self.threads = threads or max(1, available_cpus() // neighbours)
+
+    def __enter__(self) -> Team:
+        # Torch's own sums depend on its threads; with them set, a run can be repeated to the bit.
+        torch.set_num_threads(self.threads)
+        if self.size > 1:
+            # Optimisers import this, and its default arguments would hold on to a process group
+            # that exists by then; the group's threads abort the process at its end, now and then.
+            importlib.import_module("torch.distributed.nn")
+            backend = "nccl" if self.device.type == "cuda" else "gloo"
+            _reach_others(lambda: distributed.init_process_group(backend))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # After an error the others may be gone, and waiting for them would take long.
+        if self.size > 1 and error is None:
+            _reach_others(distributed.barrier)
+            distributed.destroy_process_group()
 
     @property
     def leads(self) -> bool:
         """Whether this process writes files and speaks to the user."""
         return self.rank == 0
 
-    def share(self, items: Sequence[int]) -> Sequence[int]:
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return this process's part of the items."""
         return items[self.rank :: self.size]
 
-    def sum_gradients(self, loss: Tensor, parameters: Iterable[Tensor]) -> Tensor:
-        """Sum the loss and all gradients over the team, in one message; return the loss."""
+    def add_up(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        """Sum the loss and the parameters' gradients over the team, in one message."""
         if self.size == 1:
             return loss
-        held = [parameter for parameter in parameters if parameter.requires_grad]
-        parts = [loss.reshape(1)]
-        for parameter in held:
-            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            parts.append(gradient.reshape(-1))
-        message = torch.cat(parts)
-        distributed.all_reduce(message)
-        start = 1
-        for parameter in held:
-            part = message[start : start + parameter.numel()]
-            parameter.grad = part.reshape(parameter.shape).clone()
-            start += parameter.numel()
-        return message[0]
+        # In float64, as the loss is.
+        gradients = flatten_gradients(parameters)
+        message = torch.cat([loss.reshape(1).to(self.device), gradients])
+        self._sum(message)
+        set_gradients(parameters, message[1:])
+        return message[0].cpu()
 
-    def any(self, flag: bool) -> bool:
-        """Return whether any process of the team says yes."""
+    def any(self, *flags: bool) -> list[bool]:
+        """Return, for each flag, whether any process of the team has set it."""
         if self.size == 1:
-            return flag
-        votes = torch.tensor(float(flag), device=self.device)
-        distributed.all_reduce(votes)
-        return bool(votes > 0)
+            return list(flags)
+        votes = torch.tensor([float(flag) for flag in flags], device=self.device)
+        self._sum(votes)
+        return (votes > 0).tolist()
 
     def mean(self, values: Sequence[float], count: int) -> float:
         """Return the mean of `count` values that are spread over the team."""
         total = torch.tensor(sum(values), dtype=torch.float64)
         if self.size > 1:
-            total = total.to(self.device, torch.float32 if self.device.type == "mps" else None)
-            distributed.all_reduce(total)
+            total = total.to(self.device)
+            self._sum(total)
         return float(total) / count
+
+    def from_leader(self, make: Callable[[], Result]) -> Result:
+        """Let the leader make something and give it to all; if it fails, all leave."""
+        if self.size == 1:
+            return make()
+        parcel: list[Any] = [None, False]
+        error: NLNetError | None = None
+        if self.leads:
+            try:
+                parcel = [make(), True]
+            except NLNetError as failure:
+                error = failure
+        _reach_others(lambda: distributed.broadcast_object_list(parcel, device=self.device))
+        if error is not None:
+            raise error
+        if not parcel[1]:
+            raise SystemExit(2)  # the leader has said why
+        result: Result = parcel[0]
+        return result
+
+    def _sum(self, message: Tensor) -> None:
+        _reach_others(lambda: distributed.all_reduce(message))
+
+
+def _find_device(name: str, place: int) -> torch.device:
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and device.index is None:
+            device = torch.device("cuda", place)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch raises both for one it does not have
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise InputError(f"The device {name!r} cannot be used: {reason}.") from error
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    return device
+
+
+def _reach_others(message: Callable[[], object]) -> None:
+    try:
+        message()
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise NLNetError(
+            f"Another process of the training cannot be reached, it may have died ({reason}); "
+            "start all of them again with --resume."
+        ) from error

@@ -7,24 +7,24 @@ the seed and the place in the run, so a checkpoint taken after any step continue
 
 from __future__ import annotations
 
-import copy
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from nlnet.arrays import Array
 from nlnet.checkout import checkout_commit
-from nlnet.errors import ModelError
 from nlnet.model import Model
 from nlnet.parallel import Workers
+from nlnet.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, Progress
-from nlnet.training.data import CropSource, validation_batches
+from nlnet.training.data import CropSource, Pictures, validation_batch
 from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase
+from nlnet.training.progress import Screen
+from nlnet.training.provenance import describe
 from nlnet.training.settings import TrainingSettings
 from nlnet.training.start import starting_parameters
 from nlnet.training.team import Team
@@ -39,16 +39,14 @@ class Trainer:
     ----------
     settings : TrainingSettings
         The recipe.
-    training, validation : sequence of (C, H, W) uint8 arrays
-        Clean images.
+    pictures : Pictures
+        Clean images to train on and to validate with.
     run : Path
         Folder for checkpoint, log and the best model so far.
     team : Team
         The processes that train together.
     checkpoint : Checkpoint, optional
         Where to go on; by default the run begins anew.
-    threads : int, optional
-        Threads of this process.
     stop : callable
         Asked after every step whether to save and leave.
     """
@@ -56,69 +54,88 @@ class Trainer:
     def __init__(
         self,
         settings: TrainingSettings,
-        training: Sequence[Array],
-        validation: Sequence[Array],
+        pictures: Pictures,
         run: Path,
         *,
         team: Team,
         checkpoint: Checkpoint | None = None,
-        threads: int | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
+        self._pictures = pictures
         self._run = run
         self._stop = stop
         self._team = team
-        self._crops = CropSource(training, settings)
-        network = NLNet(settings.network, starting_parameters(settings), threads=threads)
-        self._network = network.to(team.device)
-        first = settings.network.stages if settings.start else 0
-        self._progress = Progress(phase=first) if checkpoint is None else checkpoint.progress
+        self._screen = Screen(quiet=not team.leads)
+        # Now: while this code trains, the checkout may go on to other commits.
+        self._commit = checkout_commit()
+        if checkpoint is None:
+            first = 0 if settings.start is None else settings.network.stages
+            parameters = team.from_leader(lambda: starting_parameters(settings))
+            self._progress = Progress(phase=first)
+        else:
+            # Only their shapes and precision matter.
+            parameters = tuple(
+                stage.astype(settings.precision) for stage in initial_parameters(settings.network)
+            )
+            self._progress = checkpoint.progress
+        self._network = NLNet(settings.network, parameters, threads=team.threads).to(team.device)
+        self._phase_state = None
         if checkpoint is not None:
             self._network.load_state_dict(checkpoint.network)
-        self._phase_state = None if checkpoint is None else checkpoint.phase
-        self._log = RunLog(run, self._progress.log_lines, quiet=not team.leads)
-        with Workers(threads) as workers:
-            self._validation = validation_batches(validation, settings, workers)
+            self._phase_state = checkpoint.phase
+        self._log = RunLog(run, self._progress.log_lines) if team.leads else None
+        self._crops = CropSource(pictures.training, settings)
+        with Workers(team.threads) as workers:
+            self._validation = [
+                validation_batch(pictures.validation[number], number, settings, workers)
+                for number in team.share(range(len(pictures.validation)))
+            ]
         self._saved_at = time.monotonic()
         self._began_at = self._saved_at - self._progress.seconds
 
     def train(self) -> bool:
         """Run the phases that are left; return False if asked to stop before the end."""
-        while self._progress.phase <= self._settings.network.stages:
-            phase = Phase(
-                self._progress.phase, self._settings, self._network, self._crops, self._team
-            )
-            if self._phase_state is not None:
-                phase.load_state(self._phase_state)
-            done = self._progress.epoch * phase.steps + self._progress.step
-            self._log.begin(phase.title, phase.settings.epochs * phase.steps, done)
-            while self._progress.epoch < phase.settings.epochs:
-                if not self._train_epoch(phase):
+        progress = self._progress
+        if progress == Progress(phase=progress.phase):
+            self._save(None)  # so that a run can be resumed from its first moment on
+        try:
+            while progress.phase <= self._settings.network.stages:
+                if not self._train_phase():
                     return False
-                self._finish_epoch(phase)
-            if phase.average is not None:
-                self._network.load_state_dict(phase.average)
-            self._progress.phase += 1
-            self._progress.epoch = 0
-            self._save(None)
-        self._log.end()
+                progress.phase += 1
+                progress.epoch = 0
+                self._save(None)
+        finally:
+            self._screen.end()
+        best = progress.best_psnr
+        self._screen.say(f"Finished: {best:.3f} dB on the validation images, {self._best_path}.")
+        return True
+
+    def _train_phase(self) -> bool:
+        progress = self._progress
+        phase = Phase(progress.phase, self._settings, self._network, self._crops, self._team)
+        if self._phase_state is not None:
+            phase.load_state(self._phase_state)
+        epochs = phase.settings.epochs
+        done = progress.epoch * phase.steps + progress.step
+        self._screen.begin(phase.title, epochs, epochs * phase.steps, done)
+        while progress.epoch < epochs:
+            if not self._train_epoch(phase):
+                return False
+            self._finish_epoch(phase)
+        phase.keep_average()
         return True
 
     def _train_epoch(self, phase: Phase) -> bool:
         progress = self._progress
         for loss in phase.epoch(progress.epoch, progress.step):
-            if not math.isfinite(loss):
-                raise ModelError(
-                    f"The loss became {loss} in phase {phase.title!r}, epoch {progress.epoch + 1}; "
-                    "the last good checkpoint is kept, a lower rate may help."
-                )
             progress.step += 1
             progress.loss_sum += loss
-            self._log.advance(-loss, phase.optimizer.rate)
-            stop = self._team.any(self._stop())
-            due = time.monotonic() - self._saved_at > 60 * self._settings.checkpoint_minutes
-            if stop or self._team.any(due):
+            self._screen.step(progress.epoch, -loss, phase.optimizer.rate)
+            late = time.monotonic() - self._saved_at > 60 * self._settings.checkpoint_minutes
+            stop, due = self._team.any(self._stop(), late)
+            if stop or due:
                 self._save(phase)
             if stop:
                 return False
@@ -129,52 +146,53 @@ class Trainer:
         progress.epoch += 1
         last = progress.epoch == phase.settings.epochs
         due = last or progress.epoch % self._settings.validate_every == 0
-        score = self._validate(phase) if due else None
-        self._log.write(
-            phase=phase.title,
-            epoch=progress.epoch,
-            epochs=phase.settings.epochs,
-            train_psnr=-progress.loss_sum / phase.steps,
-            val_psnr=score,
-            rate=phase.optimizer.rate,
-            seconds=round(self._elapsed(), 1),
-        )
+        entry = {
+            "phase": phase.title,
+            "epoch": progress.epoch,
+            "epochs": phase.settings.epochs,
+            "train_psnr": -progress.loss_sum / phase.steps,
+            "val_psnr": self._validate(phase) if due else None,
+            "rate": phase.optimizer.rate,
+            "seconds": round(self._elapsed(), 1),
+        }
+        if self._log is not None:
+            self._log.write(entry)
+        self._screen.epoch(entry)
         progress.log_lines += 1
         progress.step, progress.loss_sum = 0, 0.0
-        if phase.joint and score is not None and score > (progress.best_psnr or -math.inf):
-            progress.best_psnr = score
-            if self._team.leads:
-                self._export(phase, score).save(self._run / BEST_MODEL)
 
     def _validate(self, phase: Phase) -> float:
-        """Mean PSNR on the validation images, through all stages trained so far."""
-        present = copy.deepcopy(self._network.state_dict())
-        if phase.average is not None:
-            self._network.load_state_dict(phase.average)
-        with torch.no_grad():
-            scores = [
-                -float(phase.negative_psnr(self._validation[i], whole=True))
-                for i in self._team.share(range(len(self._validation)))
-            ]
-        self._network.load_state_dict(present)
-        return self._team.mean(scores, len(self._validation))
+        """Mean PSNR on the validation images, through all stages trained so far.
+
+        Where that is the whole network, and it is better than ever, it is kept.
+        """
+        with phase.averaged():
+            with torch.no_grad():
+                scores = [
+                    -float(phase.negative_psnr(batch, whole=True)) for batch in self._validation
+                ]
+            score = self._team.mean(scores, len(self._pictures.validation))
+            if phase.ends_network and score > (self._progress.best_psnr or -math.inf):
+                self._progress.best_psnr = score
+                if self._team.leads:
+                    self._export(phase, score).save(self._best_path)
+        return score
 
     def _export(self, phase: Phase, score: float) -> Model:
-        """Make a model of the present parameters, or of their average where there is one."""
-        network = copy.deepcopy(self._network)
-        if phase.average is not None:
-            network.load_state_dict(phase.average)
+        """Make a model of the present parameters."""
         return Model(
             config=self._settings.network,
-            stages=network.export(),
+            stages=self._network.export(),
             sigma=self._settings.sigma,
             name=self._settings.name,
-            provenance={
-                "recipe": self._settings.to_mapping(),
-                "seconds": round(self._elapsed()),
-                "joint_epochs": self._progress.epoch,
-                "commit": checkout_commit(),
-            },
+            provenance=describe(
+                self._settings,
+                images=len(self._pictures.training),
+                validation_images=len(self._pictures.validation),
+                seconds=self._elapsed(),
+                best=f"epoch {self._progress.epoch} of phase {phase.title!r}",
+                commit=self._commit,
+            ),
             figures={"validation_psnr": round(score, 4)},
         )
 
@@ -189,3 +207,7 @@ class Trainer:
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began_at
+
+    @property
+    def _best_path(self) -> Path:
+        return self._run / BEST_MODEL

@@ -1,0 +1,1 @@
+"""What makes the committed results: evaluations, tables, model cards, shipped weights."""

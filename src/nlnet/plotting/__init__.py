@@ -1,0 +1,1 @@
+"""Figures: training curves, and what a model has learned (extra ``plot``)."""

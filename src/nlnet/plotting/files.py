@@ -1,0 +1,30 @@
+"""Figures as files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from nlnet.errors import InputError
+from nlnet.files import write_atomically
+
+SUFFIXES = (".png", ".pdf", ".svg")
+_DPI = 160
+
+
+def check_suffix(path: Path) -> None:
+    """Raise InputError unless the name ends like that of a figure."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"The figure {str(path)!r} must have one of the suffixes {', '.join(SUFFIXES)}."
+        )
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure, in the format that the suffix names, whole or not at all."""
+    check_suffix(path)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=_DPI)
+    write_atomically(path, buffer.getvalue())

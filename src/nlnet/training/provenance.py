@@ -1,0 +1,67 @@
+"""What a trained model says of where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nlnet.training.settings import PhaseSettings, TrainingSettings
+
+_OPTIMIZERS = {"adam": ("Adam", "epochs"), "lbfgs": ("L-BFGS", "iterations")}
+
+
+def describe(
+    settings: TrainingSettings,
+    *,
+    images: int,
+    validation_images: int,
+    seconds: float,
+    best: str,
+    commit: str | None,
+) -> dict[str, Any]:
+    """Return the provenance of a model.
+
+    Parameters
+    ----------
+    settings : TrainingSettings
+        The recipe.
+    images, validation_images : int
+        Images trained on and validated on.
+    seconds : float
+        Time that training took so far.
+    best : str
+        Phase and epoch that the model is from.
+    commit : str or None
+        Commit of the code that trained it.
+    """
+    source = settings.data.source or "images of the user"
+    return {
+        "recipe": summarize(settings),
+        "settings": settings.to_mapping(),
+        "data": f"{source}, {images} images",
+        "data_terms": settings.data.terms or "not stated",
+        "selection": f"the best on {validation_images} validation images, after {best}",
+        "seed": settings.seed,
+        "seconds": round(seconds),
+        "commit": commit,
+        "licence": settings.licence or "not stated",
+    }
+
+
+def summarize(settings: TrainingSettings) -> str:
+    """Say in one line how a recipe trains."""
+    side = f"{settings.data.crop}x{settings.data.crop}"
+    fresh = settings.data.fresh and settings.joint.optimizer == "adam"
+    crops = f"{settings.data.crops} {'fresh ' if fresh else ''}crops of {side}"
+    steps = []
+    if settings.start is not None:
+        steps.append(f"from {settings.start}")
+    elif settings.greedy.epochs:
+        steps.append(f"{_count(settings.greedy)} a stage")
+    if settings.joint.epochs:
+        steps.append(f"{_count(settings.joint)} jointly")
+    return f"{', '.join(steps)}, {crops}"
+
+
+def _count(phase: PhaseSettings) -> str:
+    name, unit = _OPTIMIZERS[phase.optimizer]
+    return f"{phase.epochs} {unit} of {name}"

@@ -1,0 +1,111 @@
+"""A run from beginning to end, as ``nlnet train`` does it: recipe, images, folder, signals."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+from nlnet.errors import FileError, InputError
+from nlnet.evaluate import read_ids
+from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
+from nlnet.training.data import load_pictures
+from nlnet.training.settings import TrainingSettings, first_difference, read_settings
+from nlnet.training.team import Team
+from nlnet.training.trainer import Trainer
+
+
+def run_training(
+    config: Path,
+    data: Path,
+    run: Path,
+    *,
+    resume: bool = False,
+    exclude: Path | None = None,
+    threads: int | None = None,
+    device: str = "cpu",
+) -> bool:
+    """Train a model by the recipe in `config`; return False if a signal ended it early.
+
+    Parameters
+    ----------
+    config : Path
+        The recipe, a TOML file.
+    data : Path
+        Folder with ``train/`` and ``test/``, which are trained on, and ``val/``.
+    run : Path
+        Folder for the results.
+    resume : bool
+        Go on with the run in `run`, if there is one; without, there must be none.
+    exclude : Path, optional
+        File with the names, without suffix, of images to leave out. Those of BSD68 always are.
+    threads : int, optional
+        Threads of each process.
+    device : str
+        Where to compute: "cpu", "cuda", "mps".
+
+    Raises
+    ------
+    NLNetError
+        One of its kinds, with one sentence, for whatever stops a run: a recipe or image that cannot
+        be used, a full disk, a loss that is not finite, a process of the team that is gone.
+    """
+    with Team(device, threads) as team:
+        settings = team.from_leader(lambda: read_settings(config))
+        checkpoint = team.from_leader(lambda: _open_run(run, settings, resume=resume))
+        pictures = load_pictures(data, settings, read_ids(exclude) if exclude else frozenset())
+        if team.leads:
+            _tell(
+                f"{settings.name}: {len(pictures.training)} images to train on, "
+                f"{len(pictures.validation)} to validate with, {pictures.left_out} left out."
+            )
+        with _stop_requests() as stop:
+            trainer = Trainer(settings, pictures, run, team=team, checkpoint=checkpoint, stop=stop)
+            return trainer.train()
+
+
+def _open_run(run: Path, settings: TrainingSettings, *, resume: bool) -> Checkpoint | None:
+    """Make the run's folder, or load the checkpoint in it."""
+    held = (run / FILE_NAME).exists()
+    if held and not resume:
+        raise FileError(f"{str(run)!r} holds a run already; go on with --resume, or name another.")
+    if not held:
+        try:
+            run.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"Cannot make the folder {str(run)!r}: {error.strerror}.") from error
+        if resume:
+            _tell(f"There is no checkpoint in {str(run)!r} yet: the run begins anew.")
+        return None
+    checkpoint = load_checkpoint(run)
+    difference = first_difference(settings, checkpoint.settings)
+    if difference is not None:
+        raise InputError(f"{str(run)!r} was started with another recipe: {difference}.")
+    return checkpoint
+
+
+@contextlib.contextmanager
+def _stop_requests() -> Iterator[Callable[[], bool]]:
+    """Note SIGINT and SIGTERM instead of dying of them; the second one kills as usual."""
+    asked: list[int] = []
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        for each, handler in previous.items():
+            signal.signal(each, handler)
+
+    for number in previous:
+        signal.signal(number, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _tell(sentence: str) -> None:
+    sys.stderr.write(sentence + "\n")

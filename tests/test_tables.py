@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from conftest import random_image
+
+from nlnet.images import ImageFile, write_image
+from nlnet.model import Model, load_model
+from scripts import results, tables
+from scripts.cards import format_card
+from scripts.published import GRAY, PAPER
+
+
+@pytest.fixture
+def shipped(gray_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that ships one small model; returns the folder of its weights."""
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    model = dataclasses.replace(
+        gray_model,
+        name="gray-5x5-s25",
+        provenance={"recipe": "a short run", "settings": {"name": "x", "data": {"crop": 9}}},
+    )
+    model.save(weights / "gray-5x5-s25.safetensors")
+
+    def load(name: str | Path) -> Model:
+        return load_model(weights / f"{name}.safetensors" if isinstance(name, str) else name)
+
+    for module in (results, tables):
+        monkeypatch.setattr(module, "shipped_models", lambda: ("gray-5x5-s25",))
+        monkeypatch.setattr(module, "load_model", load)
+    return weights
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for name in ("bsd68/a.png", "bsd68/b.png", "set12/c.png"):
+        path = tmp_path / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_image(path, ImageFile(random_image()))
+    return tmp_path / "data"
+
+
+def test_evaluations_go_into_json_tables_and_the_model_file(
+    shipped: Path, data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
+    results.evaluate_model("gray-5x5-s25", data, folder)
+    content = json.loads((folder / "gray-5x5-s25-bsd68.json").read_text())
+    assert [image["name"] for image in content["images"]] == ["a.png", "b.png"]
+    assert content["seed"] == 0
+    psnr = content["mean"]["psnr"]
+
+    table = tables.format_table(GRAY, ("gray-5x5", "gray-7x7"), folder).splitlines()
+    assert "| NLNet 5x5, the paper [1] |  | 31.49 | 28.98 | 25.99 |" in table
+    ours = next(line for line in table if "`gray-5x5`" in line)
+    difference = psnr - PAPER["gray-5x5"][1]
+    assert f"| {tables.NONE} | **{psnr:.2f}** ({difference:+.2f}) | {tables.NONE} |" in ours
+    assert table[-1].count(tables.NONE) == 4  # the 7x7 models are not shipped
+
+    results.record_figures("gray-5x5-s25", shipped, folder)
+    model = load_model(shipped / "gray-5x5-s25.safetensors")
+    assert model.figures["bsd68_psnr"] == round(psnr, 3)
+    assert set(model.figures) == {"bsd68_psnr", "bsd68_ssim", "set12_psnr", "set12_ssim"}
+    assert results.read_result("gray-5x5-s25", "bsd68", folder) is not None  # weights are as before
+
+
+def test_results_of_other_weights_do_not_count(shipped: Path, data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    results.evaluate_model("gray-5x5-s25", data, folder)
+    path = shipped / "gray-5x5-s25.safetensors"
+    model = load_model(path)
+    stages = [dataclasses.replace(stage, step_size=0.25) for stage in model.stages]
+    dataclasses.replace(model, stages=tuple(stages)).save(path)
+    assert results.read_result("gray-5x5-s25", "bsd68", folder) is None
+
+
+def test_tables_replace_what_is_between_their_marks() -> None:
+    page = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
+    once = tables.insert_tables(page, "new")
+    assert once == f"before\n{tables.BEGIN}\nnew\n{tables.END}\nafter\n"
+    assert tables.insert_tables(once, "new") == once
+    with pytest.raises(SystemExit, match="once each"):
+        tables.insert_tables("no marks", "new")
+
+
+def test_a_card_tells_what_the_file_knows(shipped: Path) -> None:
+    model = load_model(shipped / "gray-5x5-s25.safetensors")
+    card = format_card(dataclasses.replace(model, figures={"bsd68_psnr": 28.9}))
+    assert card.startswith("# gray-5x5-s25\n")
+    for words in ("| Trained | a short run |", "PSNR on BSD68 | 28.900 dB", "[data]\ncrop = 9"):
+        assert words in card
+    assert "| Commit | not told |" in card

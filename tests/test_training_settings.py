@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training_cases import recipe, write_toml
+
+from nlnet.errors import FileError, NLNetError
+from nlnet.evaluate import read_ids
+from nlnet.training.data import held_out_ids
+from nlnet.training.settings import first_difference, read_settings, settings_from_mapping
+
+PROJECT = Path(__file__).resolve().parent.parent
+CONFIGS = sorted((PROJECT / "configs").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_committed_recipes_are_valid_and_named_after_their_file(path: Path) -> None:
+    settings = read_settings(path)
+    assert settings.name == path.stem
+    assert settings_from_mapping(settings.to_mapping()) == settings
+    assert settings.data.source
+    assert settings.data.terms
+    assert settings.licence
+
+
+@pytest.mark.parametrize("family", ["gray-5x5", "gray-7x7", "color-5x5"])
+@pytest.mark.parametrize("sigma", [15, 25, 50])
+def test_each_of_the_nine_models_has_a_recipe(family: str, sigma: int) -> None:
+    settings = read_settings(PROJECT / "configs" / f"{family}-s{sigma}.toml")
+    assert settings.sigma == sigma
+    assert settings.network.channels == (3 if "color" in family else 1)
+    assert f"{settings.network.patch_size}x" in family
+
+
+def test_the_package_and_the_recipes_hold_out_the_same_images() -> None:
+    assert held_out_ids() == read_ids(PROJECT / "configs" / "bsd68.txt")
+    assert len(held_out_ids()) == 68
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sigmas": 25}, ["'sigmas'", "sigma"]),
+        ({"data": {"corp": 3}}, ["'data.corp'", "data.crop"]),
+        ({"network": {"stagse": 3}}, ["'stagse'", "stages"]),
+        ({"sigma": "25"}, ["'sigma'", "'25'", "float"]),
+        ({"sigma": 0}, ["'sigma'", "0"]),
+        ({"sigma": 256}, ["'sigma'", "255"]),
+        ({"sigma": float("nan")}, ["'sigma'", "nan"]),
+        ({"name": ""}, ["'name'"]),
+        ({"seed": -1}, ["'seed'"]),
+        ({"precision": "float16"}, ["'precision'", "'float32' or 'float64'"]),
+        ({"greedy": {"optimizer": "sgd"}}, ["'greedy.optimizer'", "'adam' or 'lbfgs'"]),
+        ({"joint": {"batch": 0}}, ["'joint.batch'", "0"]),
+        ({"joint": {"rate": float("inf")}}, ["'joint.rate'", "finite"]),
+        ({"joint": {"epochs": True}}, ["'joint.epochs'", "int"]),
+        ({"joint": {"average": 1}}, ["'joint.average'", "below 1"]),
+        ({"joint": {"epochs": 0}, "greedy": {"epochs": 0}}, ["'joint.epochs'", "at least 1"]),
+        ({"joint": {"epochs": 0}, "start": "x"}, ["'joint.epochs'", "at least 1"]),
+        ({"data": {"crop": 4}}, ["'data.crop'", "at least the patch's 5"]),
+        ({"data": 3}, ["'data'", "table"]),
+    ],
+)
+def test_a_wrong_recipe_is_one_sentence(changes: dict[str, Any], words: list[str]) -> None:
+    values = recipe()
+    for key, value in changes.items():
+        values[key] = {**values[key], **value} if isinstance(value, dict) else value
+    with pytest.raises(NLNetError) as caught:
+        settings_from_mapping(values)
+    sentence = str(caught.value)
+    assert all(word in sentence for word in words), sentence
+    assert sentence.count(". ") == 0
+
+
+def test_a_missing_setting_is_named() -> None:
+    values = recipe()
+    del values["sigma"]
+    with pytest.raises(NLNetError, match="'sigma' is missing"):
+        settings_from_mapping(values)
+
+
+def test_unreadable_recipes(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="No such file"):
+        read_settings(tmp_path / "none.toml")
+    path = tmp_path / "bad.toml"
+    path.write_text("name = \n")
+    with pytest.raises(NLNetError, match="not valid TOML"):
+        read_settings(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(NLNetError, match="not a text file"):
+        read_settings(path)
+
+
+def test_what_is_equal_for_a_run(tmp_path: Path) -> None:
+    settings = read_settings(write_toml(tmp_path / "a.toml", recipe()))
+    told = settings_from_mapping(
+        recipe(checkpoint_minutes=1, licence="MIT", data={"source": "mine", "terms": "any"})
+    )
+    assert first_difference(settings, told) is None
+    other = settings_from_mapping(recipe(joint={"rate": 0.5}))
+    assert first_difference(settings, other) == "'joint.rate' is 0.01 and was 0.5"
