@@ -1,0 +1,133 @@
+"""``nlnet serve``: the web page and its HTTP API."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nlnet.cli.arguments import Subparsers, positive, whole_number
+from nlnet.cli.extras import needs_extra
+
+if TYPE_CHECKING:
+    from nlnet.web.limits import Limits
+
+_DESCRIPTION = """\
+Serve a web page that denoises images, and its HTTP API. It works without the internet, keeps
+uploads in memory only, and is reachable from this machine alone unless --host says otherwise.
+It needs the extra 'web': pip install 'nlnet[web]'.
+"""
+_EPILOG = """\
+examples:
+  nlnet serve                                 then open http://127.0.0.1:8000 in a browser
+  nlnet serve --port 9000 --model mine.safetensors
+  curl -F file=@noisy.png -F sigma=25 http://127.0.0.1:8000/api/denoise -o clean.png
+
+Ctrl-C or SIGTERM stops it once the running image is done.
+"""
+_NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "serve",
+        help="serve a web page that denoises images",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="H",
+        help="address to listen on (default: 127.0.0.1, which only this machine reaches)",
+    )
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=8000,
+        metavar="P",
+        help="port to listen on, 0 for any that is free (default: 8000)",
+    )
+    parser.add_argument(
+        "--model",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a model file to offer too, and to prefer; may be given more than once",
+    )
+    parser.add_argument(
+        "--max-upload",
+        type=positive,
+        default=64,
+        metavar="MB",
+        help="largest upload in megabytes (default: 64)",
+    )
+    parser.add_argument(
+        "--max-pixels",
+        type=positive,
+        default=50,
+        metavar="MP",
+        help="largest image in megapixels (default: 50)",
+    )
+    parser.add_argument(
+        "--queue",
+        type=whole_number,
+        default=16,
+        metavar="N",
+        help="images that may wait while one is denoised (default: 16)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=positive,
+        default=300,
+        metavar="S",
+        help="seconds that one image may take (default: 300)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until told to stop."""
+    with needs_extra("web", *_NEEDED):
+        from nlnet.web.server import is_loopback, listen, serve, url_of
+        from nlnet.web.service import Service
+    from nlnet.model import load_model
+    from nlnet.web.catalog import Catalog
+
+    catalog = Catalog([load_model(path) for path in arguments.model])
+    with listen(arguments.host, arguments.port) as listener:
+        if not is_loopback(listener):
+            print(
+                "nlnet: warning: everyone who reaches this machine can use the server; it has no "
+                "passwords and no encryption.",
+                file=sys.stderr,
+            )
+        url = url_of(listener)
+
+        def tell_start() -> None:
+            print(f"nlnet serves {url} (Ctrl-C stops it)", flush=True)
+
+        serve(Service(catalog, _limits(arguments)), listener, tell_start)
+    print("nlnet has stopped")
+
+
+def _limits(arguments: argparse.Namespace) -> Limits:
+    from nlnet.web.limits import Limits
+
+    return Limits(
+        upload_bytes=arguments.max_upload * 2**20,
+        pixels=arguments.max_pixels * 10**6,
+        waiting=arguments.queue,
+        job_seconds=arguments.timeout,
+    )
+
+
+def _port(text: str) -> int:
+    number = whole_number(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} must be at most 65535")
+    return number

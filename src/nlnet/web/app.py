@@ -1,0 +1,110 @@
+"""The application: its pages and its HTTP API."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.resources
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import fastapi_offline
+from fastapi import FastAPI, Request
+from fastapi.staticfiles import StaticFiles
+from starlette.responses import FileResponse, Response
+from starlette.types import ASGIApp
+
+import nlnet
+from nlnet.web import schema
+from nlnet.web.jobs import Busy, TimedOut
+from nlnet.web.problems import handle_problems
+from nlnet.web.security import Guard
+from nlnet.web.service import Service
+
+_STATIC = Path(__file__).with_name("static")
+_DESCRIPTION = "Removes white Gaussian noise from images. Nothing that is uploaded is stored."
+
+
+def create_app(service: Service, hosts: Collection[str] | None = None) -> ASGIApp:
+    """Return the application that answers for a service.
+
+    Parameters
+    ----------
+    service : Service
+        What does the work.
+    hosts : collection of str, optional
+        The names under which the server may be called; any by default.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
+        warm_up = asyncio.create_task(service.warm_up())
+        yield
+        service.queue.close()
+        await service.queue.finished()
+        with suppress(Busy, TimedOut):
+            await warm_up
+
+    app = FastAPI(
+        title="nlnet",
+        version=nlnet.__version__,
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    handle_problems(app)
+    _add_api(app, service)
+    _add_pages(app)
+    # Around all of it: FastAPI's own middleware would not see the answers to unforeseen errors.
+    return Guard(app, hosts)
+
+
+def _add_api(app: FastAPI, service: Service) -> None:
+    @app.post(
+        "/api/denoise",
+        summary="Remove the noise from an image",
+        tags=["Images"],
+        response_class=Response,
+        responses={200: schema.denoised(), **schema.problems()},
+        openapi_extra=schema.denoise_form(service.catalog.names),
+    )
+    async def denoise(request: Request) -> Response:
+        """Format, depth, transparency and metadata of the file are kept."""
+        return await service.denoise(request)
+
+    @app.post(
+        "/api/preview",
+        summary="Show an image",
+        tags=["Images"],
+        response_class=Response,
+        responses={200: schema.png(), **schema.problems()},
+        openapi_extra=schema.preview_form(),
+    )
+    async def preview(request: Request) -> Response:
+        """Return it as it is, but as an 8-bit PNG: browsers cannot show every format."""
+        return await service.preview(request)
+
+    @app.get("/api/models", tags=["Server"], responses=schema.problems(403))
+    async def models() -> schema.Offers:
+        """List the models on offer, and the server's limits."""
+        return await service.offers()
+
+    @app.get("/healthz", tags=["Server"], responses=schema.problems(403, 503))
+    async def health() -> schema.Health:
+        """Tell whether the server takes work."""
+        return await service.health()
+
+
+def _add_pages(app: FastAPI) -> None:
+    assets = importlib.resources.files(fastapi_offline) / "static"
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.mount("/docs/assets", StaticFiles(directory=str(assets)), name="docs-assets")
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return FileResponse(_STATIC / "index.html")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return FileResponse(_STATIC / "docs.html")

@@ -1,0 +1,85 @@
+"""The models a server offers, by name. Names only: a request must not make it open a path."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from nlnet.errors import ModelError
+from nlnet.model import Model, family_of, load_model, nearest_model, select_model, shipped_models
+
+AUTOMATIC = "auto"
+_DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Offer:
+    """A model by its name, and the family it can be chosen from by its sigma."""
+
+    model: Model
+    name: str
+    family: str | None
+
+
+class Catalog:
+    """The shipped models, and those the server was started with.
+
+    Parameters
+    ----------
+    own : sequence of Model
+        Models to offer beside the shipped ones; ``auto`` means them where they fit the image.
+    """
+
+    def __init__(self, own: Sequence[Model] = ()) -> None:
+        shipped = [Offer(load_model(name), name, family_of(name)) for name in shipped_models()]
+        self.offers = (*shipped, *(Offer(model, model.name, None) for model in own))
+        self._own = sorted(own, key=lambda model: model.sigma)
+        names = [offer.name for offer in self.offers]
+        for name in names:
+            if names.count(name) > 1:
+                raise ModelError(f"Two models are called {name!r}; the names must differ.")
+            if not (name.isascii() and name.isprintable()):
+                raise ModelError(f"The name {name!r} must be plain ASCII: it is sent in a header.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that may be asked for: ``auto``, families, models."""
+        families = dict.fromkeys(offer.family for offer in self.offers if offer.family)
+        return (AUTOMATIC, *families, *(offer.name for offer in self.offers))
+
+    def check(self, name: str) -> None:
+        """Raise ModelError unless the name is one of `names`."""
+        if name not in self.names:
+            raise ModelError(
+                f"The model is {name[:40]!r}, but must be one of {', '.join(self.names)}."
+            )
+
+    def choose(self, name: str, channels: int, sigma: float) -> Model:
+        """Return the model that a request means.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        channels : int
+            Those of the image: 1 or 3.
+        sigma : float
+            Standard deviation of its noise on the 0-255 scale.
+        """
+        for model in self._own:
+            if model.name == name:
+                return model
+        if name != AUTOMATIC:
+            return select_model(name, sigma)
+        return self._default(channels, sigma)
+
+    def defaults(self) -> tuple[Model, ...]:
+        """Return what ``auto`` means for gray and for color images, as far as there is a model."""
+        offered = {offer.model.config.channels for offer in self.offers}
+        return tuple(self._default(channels, sigma=25.0) for channels in sorted(offered))
+
+    def _default(self, channels: int, sigma: float) -> Model:
+        fitting = [model for model in self._own if model.config.channels == channels]
+        if fitting:
+            return nearest_model(fitting, sigma)
+        return select_model(_DEFAULT_FAMILIES[channels], sigma)

@@ -1,0 +1,172 @@
+"""Work off the event loop: one job at a time, a bounded number waiting, each with a time limit.
+
+One at a time because a job uses all CPUs already: two at once would take twice as long each, and
+twice the memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+Progress = Callable[[float], bool]
+"""What a job calls between its parts; it returns False to stop the work."""
+
+_FIRST_GUESS_SECONDS = 1.0
+_MEMORY = 0.7
+"""Weight of the past in the running mean of job times."""
+
+
+class Busy(Exception):  # noqa: N818 - the server is well, only full
+    """No place for another job; `retry_after` says in how many seconds there may be one."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class TimedOut(Exception):  # noqa: N818 - named like the error of the standard library
+    """The job ran longer than it may."""
+
+
+class ClientGone(Exception):  # noqa: N818 - nobody is left to be told
+    """Whoever asked for the job does not wait for it any more."""
+
+
+class _Job:
+    """The stop watch and the stop button of one piece of work."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._deadline = math.inf
+        self._stopped = threading.Event()
+
+    def run(self, work: Callable[[Progress], Result]) -> Result:
+        self._deadline = time.monotonic() + self._seconds
+        return work(self._go_on)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _go_on(self, share: float) -> bool:
+        if time.monotonic() > self._deadline:
+            raise TimedOut(
+                f"The work took longer than {self._seconds:g} seconds and was stopped; "
+                "try a smaller image."
+            )
+        return not self._stopped.is_set()
+
+
+class JobQueue:
+    """A worker thread and a bounded line in front of it; used from one event loop.
+
+    Parameters
+    ----------
+    waiting : int
+        Jobs that may wait while one runs.
+    seconds : float
+        Time a job may run; it is looked at whenever the job reports progress.
+    """
+
+    def __init__(self, waiting: int, seconds: float) -> None:
+        self._capacity = waiting + 1
+        self._seconds = seconds
+        self._mean_seconds = _FIRST_GUESS_SECONDS
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="nlnet-job")
+        self._unfinished: set[Future[Any]] = set()
+        self.closing = asyncio.Event()
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that run or wait."""
+        return len(self._unfinished)
+
+    def check_open(self) -> None:
+        """Raise Busy once the queue is closed."""
+        if self.closing.is_set():
+            raise Busy("The server is stopping; try again later.", retry_after=10)
+
+    def check_room(self) -> None:
+        """Raise Busy unless there is a place for another job."""
+        self.check_open()
+        if self.unfinished >= self._capacity:
+            waiting_seconds = math.ceil(self._mean_seconds * self.unfinished)
+            raise Busy(
+                f"The server is busy with {self.unfinished} images; try again later.",
+                retry_after=min(60, max(1, waiting_seconds)),
+            )
+
+    async def run(
+        self, work: Callable[[Progress], Result], gone: Callable[[], Awaitable[object]]
+    ) -> Result:
+        """Return what `work` returns, computed in the worker thread.
+
+        Parameters
+        ----------
+        work : callable
+            Called with the function to report progress to.
+        gone : callable
+            What it returns ends when nobody waits for the result any more; the job is then stopped.
+
+        Raises
+        ------
+        Busy
+            If there is no place, or the server stops before the job's turn comes.
+        TimedOut
+            If the job ran too long.
+        ClientGone
+            If `gone` ended first.
+        """
+        self.check_room()
+        job = _Job(self._seconds)
+        future = self._submit(job, work)
+        answer = asyncio.wrap_future(future)
+        watcher = asyncio.ensure_future(gone())
+        both: tuple[asyncio.Future[Any], ...] = (answer, watcher)
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if future.cancelled():
+                self.check_open()  # it is not, and says so
+            if not answer.done():
+                raise ClientGone
+            return answer.result()
+        finally:
+            # If it has not begun it never will; if it runs it stops at its next report.
+            job.stop()
+            answer.cancel()
+            watcher.cancel()
+
+    def close(self) -> None:
+        """Let the running job finish, and refuse those that wait and all that come."""
+        self.closing.set()
+        for future in tuple(self._unfinished):
+            future.cancel()
+        self._executor.shutdown(wait=False)
+
+    async def finished(self) -> None:
+        """Wait until the running job has ended."""
+        await asyncio.to_thread(self._executor.shutdown)
+
+    def _submit(self, job: _Job, work: Callable[[Progress], Result]) -> Future[Result]:
+        loop = asyncio.get_running_loop()
+
+        def timed() -> Result:
+            start = time.monotonic()
+            try:
+                return job.run(work)
+            finally:
+                taken = time.monotonic() - start
+                self._mean_seconds = _MEMORY * self._mean_seconds + (1 - _MEMORY) * taken
+
+        future = self._executor.submit(timed)
+        self._unfinished.add(future)
+        future.add_done_callback(
+            lambda done: loop.call_soon_threadsafe(self._unfinished.discard, done)
+        )
+        return future

@@ -1,0 +1,38 @@
+"""What the server takes on: everything that a request can use up has a bound."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Bounds of one server.
+
+    Parameters
+    ----------
+    upload_bytes : int
+        Size of one upload, its form fields included.
+    pixels : int
+        Width times height of an image, read from its header before it is decoded.
+    waiting : int
+        Jobs that may wait while one runs; further ones are refused.
+    job_seconds : float
+        Time one job may run, from decoding to encoding.
+    upload_seconds : float
+        Time a client may take to send its upload.
+    stall_seconds : float
+        Time a client may take to read a piece of its result.
+    """
+
+    upload_bytes: int = 64 * 2**20
+    pixels: int = 50_000_000
+    waiting: int = 16
+    job_seconds: float = 300.0
+    upload_seconds: float = 120.0
+    stall_seconds: float = 30.0
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of uploads and results in memory at once, over all requests."""
+        return 8 * self.upload_bytes

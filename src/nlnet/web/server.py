@@ -1,0 +1,124 @@
+"""The server process: its socket, its start, and its stop on a signal."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import pyvips
+import uvicorn
+
+from nlnet.errors import InputError
+from nlnet.web.app import create_app
+from nlnet.web.security import LOOPBACK_HOSTS
+from nlnet.web.service import Service
+
+_KEEP_ALIVE_SECONDS = 5
+_REASONS = {
+    errno.EADDRINUSE: "the port is in use; choose another with --port",
+    errno.EACCES: "ports below 1024 are for administrators; choose another with --port",
+    errno.EADDRNOTAVAIL: "this machine does not have that address; choose another with --host",
+}
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; a port of 0 means any that is free.
+
+    Raises
+    ------
+    InputError
+        If that is not possible; the sentence says why.
+    """
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=1024)
+    except socket.gaierror as error:
+        raise InputError(
+            f"Cannot listen on {host!r}: that is no address of this machine; "
+            "choose another with --host."
+        ) from error
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        raise InputError(f"Cannot listen on {host}:{port}: {reason}.") from error
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Tell whether only programs on this machine can connect."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address for a browser on this machine."""
+    host, port = listener.getsockname()[:2]
+    address = ipaddress.ip_address(host)
+    if address.is_unspecified:
+        host = "127.0.0.1" if address.version == 4 else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
+    """Serve until SIGTERM or Ctrl-C; jobs that run by then are finished and answered.
+
+    Parameters
+    ----------
+    service : Service
+        What does the work.
+    listener : socket
+        From `listen`.
+    started : callable
+        Called once requests are answered.
+    """
+    hosts = (*LOOPBACK_HOSTS, listener.getsockname()[0]) if is_loopback(listener) else None
+    config = uvicorn.Config(
+        create_app(service, hosts),
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+    )
+
+    # libvips would keep uploads in case they are read again.
+    pyvips.cache_set_max(0)
+    # What is wrong with a client's form is told to the client, and need not fill the log.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
+
+    def ignore(number: int, frame: FrameType | None) -> None:
+        pass
+
+    # uvicorn raises the signal that stopped it once more at the end, for whoever handled it
+    # before. A stop that was asked for is no error.
+    before = {number: signal.signal(number, ignore) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        _Server(config, service, started).run(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but the jobs that wait do not hold up its end."""
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, started: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._service = service
+        self._on_start = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.queue.close()
+        await super().shutdown(sockets)

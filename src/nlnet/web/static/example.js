@@ -1,0 +1,28 @@
+// A photo with noise of a known strength, for those who have no noisy one at hand.
+
+const SIGMA = 25;
+
+/** The example as a PNG file, with white Gaussian noise added to it. */
+export async function noisyExample() {
+  const photo = new Image();
+  photo.src = "/static/example.jpg";
+  await photo.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = photo.naturalWidth;
+  canvas.height = photo.naturalHeight;
+  const context = canvas.getContext("2d");
+  context.drawImage(photo, 0, 0);
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
+  const { data } = pixels; // red, green, blue and alpha, by turns; values are clipped
+  for (let index = 0; index < data.length; index++) {
+    if (index % 4 !== 3) data[index] += SIGMA * gaussian();
+  }
+  context.putImageData(pixels, 0, 0);
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  return new File([blob], "noisy-example.png", { type: "image/png" });
+}
+
+function gaussian() {
+  // Box and Muller; 1 - random() is never 0.
+  return Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+}

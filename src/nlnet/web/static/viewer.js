@@ -1,0 +1,259 @@
+// Two images of one size, one over the other, with a boundary to drag; zoom and pan.
+
+import { followPointers } from "/static/pointers.js";
+
+const LARGEST_FIT = 8; // a thumbnail need not fill the screen
+const LARGEST = 32;
+const PIXELS = 8; // zoom at which one looks at pixels
+const PIXELATED_FROM = 2.5;
+
+const clamp = (value, low, high) => Math.min(Math.max(value, low), Math.max(low, high));
+const find = (id) => document.getElementById(id);
+
+export class Viewer {
+  #view = find("view");
+  #before = find("before");
+  #after = find("after");
+  #handle = find("handle");
+  #size = { width: 1, height: 1 }; // of the image, in its pixels
+  #scale = 1; // CSS pixels an image pixel
+  #x = 0; // where the image's corner is in the view
+  #y = 0;
+  #fitted = true;
+  #split = 50; // percent of the visible image that shows the noisy one
+
+  constructor() {
+    new ResizeObserver(() => this.#resized()).observe(this.#view);
+    followPointers(this.#view, this.#handle, this);
+    this.#handle.addEventListener("keydown", (event) => this.#slideByKey(event));
+    this.#view.addEventListener("keydown", (event) => this.#moveByKey(event));
+    for (const button of document.querySelectorAll("[data-zoom]")) {
+      button.addEventListener("click", () => this.zoom(button.dataset.zoom));
+    }
+  }
+
+  /** Whether the whole image is in view. */
+  get fitted() {
+    return this.#fitted;
+  }
+
+  /** Show a noisy image, all of it, and no result. */
+  showBefore(url, width, height) {
+    this.#before.src = url;
+    this.#size = { width, height };
+    this.#view.style.setProperty("--ratio", height / width);
+    this.hideAfter();
+    this.zoom("fit");
+  }
+
+  /** Show a result beside the noisy image; zoom and boundary stay where they are. */
+  showAfter(url) {
+    const first = find("after-layer").hidden;
+    this.#after.src = url;
+    this.#setAfterHidden(false);
+    if (first) this.#sweep();
+    this.#draw();
+  }
+
+  hideAfter() {
+    this.#after.removeAttribute("src");
+    this.#setAfterHidden(true);
+    this.#draw();
+  }
+
+  /** Move the boundary to a percentage of the visible image. */
+  slideTo(percent) {
+    this.#split = clamp(percent, 0, 100);
+    this.#draw();
+  }
+
+  /** Move the boundary to a place in the window. */
+  slideToX(clientX) {
+    const { left, right } = this.#visible();
+    const x = clientX - this.#view.getBoundingClientRect().left;
+    this.slideTo((100 * (x - left)) / (right - left));
+  }
+
+  pan(dx, dy) {
+    this.#x += dx;
+    this.#y += dy;
+    this.#draw();
+  }
+
+  /** Zoom by a word, as the buttons say it. */
+  zoom(what) {
+    const level = this.#scale * devicePixelRatio; // screen pixels an image pixel
+    if (what === "fit") this.#fit();
+    if (what === "real") this.#zoomTo(1);
+    if (what === "pixels") this.#zoomTo(PIXELS);
+    if (what === "in") this.#zoomTo(2 ** Math.floor(Math.log2(level * 1.001) + 1));
+    if (what === "out") this.#zoomTo(2 ** Math.ceil(Math.log2(level / 1.001) - 1));
+  }
+
+  /** Zoom by a factor, keeping the image's point at a place in the window where it is. */
+  zoomBy(factor, clientX, clientY) {
+    const box = this.#view.getBoundingClientRect();
+    this.#scaleAbout(this.#scale * factor, clientX - box.left, clientY - box.top);
+  }
+
+  /** From all of the image to its pixels at a place in the window, and back. */
+  toggleZoom(clientX, clientY) {
+    if (!this.#fitted) this.zoom("fit");
+    else this.zoomBy(PIXELS / devicePixelRatio / this.#scale, clientX, clientY);
+  }
+
+  #zoomTo(level) {
+    const { clientWidth, clientHeight } = this.#view;
+    this.#scaleAbout(level / devicePixelRatio, clientWidth / 2, clientHeight / 2);
+  }
+
+  #scaleAbout(wanted, x, y) {
+    const scale = clamp(wanted, this.#smallest(), LARGEST / devicePixelRatio);
+    const factor = scale / this.#scale;
+    this.#x = x - factor * (x - this.#x);
+    this.#y = y - factor * (y - this.#y);
+    this.#scale = scale;
+    this.#fitted = scale === this.#fitScale();
+    this.#draw();
+  }
+
+  #fit() {
+    this.#scale = this.#fitScale();
+    this.#fitted = true;
+    this.#draw();
+  }
+
+  #fitScale() {
+    const { clientWidth, clientHeight } = this.#view;
+    const whole = Math.min(clientWidth / this.#size.width, clientHeight / this.#size.height);
+    return Math.min(whole, LARGEST_FIT) || 1;
+  }
+
+  #smallest() {
+    return Math.min(this.#fitScale(), 1 / devicePixelRatio);
+  }
+
+  #resized() {
+    if (this.#fitted) this.#fit();
+    else this.#draw();
+  }
+
+  /** The part of the image that is in view, in the view's pixels. */
+  #visible() {
+    const { clientWidth, clientHeight } = this.#view;
+    return {
+      left: Math.max(0, this.#x),
+      top: Math.max(0, this.#y),
+      right: Math.min(clientWidth, this.#x + this.#scale * this.#size.width),
+      bottom: Math.min(clientHeight, this.#y + this.#scale * this.#size.height),
+    };
+  }
+
+  #draw() {
+    this.#x = this.#held(this.#x, this.#view.clientWidth, this.#size.width);
+    this.#y = this.#held(this.#y, this.#view.clientHeight, this.#size.height);
+    for (const image of [this.#before, this.#after]) {
+      image.style.width = `${this.#size.width}px`;
+      image.style.height = `${this.#size.height}px`;
+      image.style.transform = `translate(${this.#x}px, ${this.#y}px) scale(${this.#scale})`;
+    }
+    const level = this.#scale * devicePixelRatio;
+    this.#view.classList.toggle("zoomed", !this.#fitted);
+    this.#view.classList.toggle("pixelated", level >= PIXELATED_FROM);
+    find("zoom-value").textContent = `${Math.round(100 * level)}%`;
+    const pressed = { fit: this.#fitted, real: level === 1, pixels: level === PIXELS };
+    for (const [name, state] of Object.entries(pressed)) {
+      document.querySelector(`[data-zoom=${name}]`).setAttribute("aria-pressed", state);
+    }
+    this.#drawBoundary();
+  }
+
+  /** Keep the image in the view: centred if it is smaller, without gaps if it is larger. */
+  #held(offset, space, pixels) {
+    const length = this.#scale * pixels;
+    return length <= space ? (space - length) / 2 : clamp(offset, space - length, 0);
+  }
+
+  #drawBoundary() {
+    const { left, top, right, bottom } = this.#visible();
+    const x = left + (this.#split / 100) * (right - left);
+    find("after-layer").style.clipPath = `inset(0 0 0 ${x}px)`;
+    Object.assign(find("line").style, {
+      left: `${x}px`,
+      top: `${top}px`,
+      height: `${bottom - top}px`,
+    });
+    Object.assign(this.#handle.style, { left: `${x}px`, top: `${(top + bottom) / 2}px` });
+    const share = Math.round(this.#split);
+    this.#handle.setAttribute("aria-valuenow", share);
+    this.#handle.setAttribute("aria-valuetext", `${share}% noisy, ${100 - share}% denoised`);
+    this.#placeTags(left + 8, top + 8, right, x);
+  }
+
+  #placeTags(left, top, right, x) {
+    const [before, after] = [find("before-tag"), find("after-tag")];
+    Object.assign(before.style, { left: `${left}px`, top: `${top}px` });
+    const width = after.offsetWidth;
+    Object.assign(after.style, { left: `${right - 8 - width}px`, top: `${top}px` });
+    // A tag that the boundary has reached would name the wrong side.
+    const alone = after.hidden;
+    before.style.opacity = alone || x > left + before.offsetWidth ? 1 : 0;
+    after.style.opacity = x < right - 8 - width ? 1 : 0;
+  }
+
+  #setAfterHidden(hidden) {
+    for (const id of ["after-layer", "after-tag", "line", "handle"]) find(id).hidden = hidden;
+  }
+
+  /** Draw the boundary in from the right, to show that there is one. */
+  #sweep() {
+    const target = 50;
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.slideTo(target);
+      return;
+    }
+    const start = performance.now();
+    const step = (now) => {
+      const share = clamp((now - start) / 450, 0, 1);
+      this.slideTo(100 - (100 - target) * (1 - (1 - share) ** 3));
+      if (share < 1) this.#sweeping = requestAnimationFrame(step);
+    };
+    this.#sweeping = requestAnimationFrame(step);
+  }
+
+  #sweeping = 0;
+
+  /** End what moves by itself: someone has taken hold of the boundary. */
+  takeHold() {
+    cancelAnimationFrame(this.#sweeping);
+  }
+
+  #slideByKey(event) {
+    const step = event.shiftKey ? 10 : 1;
+    const target = {
+      ArrowLeft: this.#split - step,
+      ArrowDown: this.#split - step,
+      ArrowRight: this.#split + step,
+      ArrowUp: this.#split + step,
+      PageDown: this.#split - 10,
+      PageUp: this.#split + 10,
+      Home: 0,
+      End: 100,
+    }[event.key];
+    if (target === undefined) return;
+    event.preventDefault();
+    event.stopPropagation(); // the arrows would also move the image
+    this.takeHold();
+    this.slideTo(Math.round(target));
+  }
+
+  #moveByKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+    const zooms = { "+": "in", "=": "in", "-": "out", 0: "fit", 1: "real" };
+    if (event.key in moves && !this.#fitted) this.pan(...moves[event.key]);
+    else if (event.key in zooms) this.zoom(zooms[event.key]);
+    else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,102 @@
+"""A visit to the page: what a person does and sees there, as methods."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nlnet.cli import main
+from nlnet.images import read_image
+
+SECONDS = 30
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "has_touch": True,
+    "is_mobile": True,
+}
+
+
+@dataclasses.dataclass
+class Visit:
+    """A page, and what it asked for and complained about."""
+
+    page: Any
+    requests: list[str]
+    complaints: list[str]
+
+    def expect(self, selector: str, text: str | None = None) -> Any:
+        """Wait until an element is visible, with that text in it."""
+        locator = self.page.locator(selector)
+        if text is not None:
+            locator = locator.filter(has_text=text)
+        locator.wait_for(state="visible", timeout=1000 * SECONDS)
+        return locator
+
+    def open(self, path: Path) -> None:
+        """Choose a file as people do, and wait until it is denoised."""
+        with self.page.expect_file_chooser() as chooser:
+            self.page.locator("[data-choose]:visible").first.click()
+        chooser.value.set_files(path)
+
+    def place(self) -> int:
+        """Return where the boundary is, in percent."""
+        return int(self.expect("#handle").get_attribute("aria-valuenow"))
+
+    def split(self) -> int:
+        """Return where it is once it does not move by itself any more."""
+        last = -1
+        while (now := self.place()) != last:
+            last = now
+            self.page.wait_for_timeout(120)
+        return now
+
+    def shown(self, image: str) -> np.ndarray:
+        """Return the pixels of one of the two images, as the browser has decoded them."""
+        code = """(image) => {
+          const canvas = document.createElement("canvas");
+          canvas.width = image.naturalWidth;
+          canvas.height = image.naturalHeight;
+          const context = canvas.getContext("2d");
+          context.drawImage(image, 0, 0);
+          const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+          const letters = Array.from(data, (value) => String.fromCharCode(value));
+          return [canvas.height, canvas.width, btoa(letters.join(""))];
+        }"""
+        height, width, text = self.page.locator(f"#{image}").evaluate(code)
+        return np.frombuffer(base64.b64decode(text), np.uint8).reshape(height, width, 4)
+
+    def download(self, target: Path) -> str:
+        """Save the result, and return the name that the page suggests."""
+        with self.page.expect_download() as download:
+            self.expect("#download").click()
+        download.value.save_as(target)
+        return str(download.value.suggested_filename)
+
+    def hand_over(self, event: str, name: str, data: bytes) -> None:
+        """Drop or paste a file; one without a name is none."""
+        code = """([kind, name, text]) => {
+          const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+          const files = new DataTransfer();
+          if (name) files.items.add(new File([bytes], name));
+          const options = { bubbles: true, cancelable: true };
+          const event = kind === "paste"
+            ? new ClipboardEvent(kind, { ...options, clipboardData: files })
+            : new DragEvent(kind, { ...options, dataTransfer: files });
+          document.body.dispatchEvent(event);
+        }"""
+        self.page.evaluate(code, [event, name, base64.b64encode(data).decode()])
+
+
+def by_command_line(source: Path, models: list[Path], *options: object) -> np.ndarray:
+    """What ``nlnet denoise`` makes of a file."""
+    target = source.with_name(f"expected{source.suffix}")
+    if models:
+        options = (*options, "--model", models[read_image(source).pixels.ndim == 3])
+    assert main([str(word) for word in ("denoise", source, "-o", target, *options)]) == 0
+    return read_image(target).pixels

@@ -1,0 +1,71 @@
+"""Pages and the guard around all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+from web_server import client_of, told
+
+from nlnet.model import Model
+from nlnet.web.app import create_app
+from nlnet.web.catalog import Catalog
+from nlnet.web.limits import Limits
+from nlnet.web.service import Service
+
+
+@pytest.fixture(scope="module")
+def client(gray_model: Model) -> Iterator[TestClient]:
+    with client_of([gray_model]) as client:
+        yield client
+
+
+def test_pages_load_nothing_from_elsewhere(client: TestClient) -> None:
+    for page in ("/", "/docs"):
+        text = client.get(page).text
+        assert "//" not in text.replace("<!doctype html>", "")
+        for path in [part.split('"')[0] for part in text.split('="/')[1:]]:
+            assert client.get(f"/{path}").status_code == 200, path
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/static/app.js", "/healthz", "/nowhere"])
+def test_every_answer_is_guarded(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_what_is_not_there(client: TestClient) -> None:
+    assert "'/nowhere'" in told(client.get("/nowhere"), 404)
+    told(client.get("/static/../app.py"), 404)
+    told(client.get("/static/nowhere.js"), 404)
+    assert "GET" in told(client.get("/api/denoise"), 405)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "[::1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:1"},
+    ],
+)
+def test_foreign_names_and_pages_are_refused(client: TestClient, headers: dict[str, str]) -> None:
+    told(client.get("/api/models", headers=headers), 403)
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:80"])
+def test_own_names_and_pages_are_not(client: TestClient, host: str) -> None:
+    headers = {"Host": host, "Origin": f"http://{host}"}
+    assert client.get("/api/models", headers=headers).status_code == 200
+
+
+def test_names_are_free_beyond_loopback(gray_model: Model) -> None:
+    app = create_app(Service(Catalog([gray_model]), Limits()))
+    with TestClient(app, base_url="http://scanner.example") as client:
+        assert client.get("/healthz").status_code == 200
