@@ -14,7 +14,7 @@ DEVELOPMENT := $(VENV)/.development
 .PHONY: help setup demo test pytest lint type format bench clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -24,7 +24,7 @@ $(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(INSTALL) -e '.[bench,dev,import,train]'
+	$(INSTALL) -e '.[bench,dev,import,plot,train,web]'
 	@touch $@
 
 setup: $(DEVELOPMENT)  ## install everything for development and benchmarks into .venv
@@ -47,6 +47,37 @@ type: setup  ## mypy, strict, on the whole package
 format: setup  ## let ruff format the code and mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+.PHONY: test-slow tables ship
+test-slow: setup  ## the tests that take minutes: a training killed at every write
+	$(BIN)/python -m pytest -m slow
+
+tables: setup  ## evaluate the shipped models (or MODELS=...) on the test sets in DATA=, write tables and cards
+	$(BIN)/python -m scripts.tables $(MODELS) $(if $(DATA),--data $(DATA))
+
+ship: setup  ## take the best model of the training run RUN= into the package, and its log into docs/
+	$(BIN)/python -m scripts.ship $(RUN) $(if $(DATA),--data $(DATA))
+
+.PHONY: test-browser fuzz-web load
+test-browser: setup  ## the web page in chromium; skipped where that is missing and cannot be installed
+	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \
+		$(BIN)/python -m pytest -m browser tests/browser; \
+	else echo "The tests in a browser are skipped."; fi
+
+fuzz-web: setup  ## 2,000 damaged uploads and 200 generated requests an operation to the web server
+	NLNET_FUZZ_UPLOADS=2000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
+
+load: setup  ## 50 clients at once for a minute on the web server
+	$(BIN)/python -m benchmarks.load
+
+.PHONY: fuzz-files bench-noise
+fuzz-files: setup  ## 2,000 damaged image files of every format through the reader
+	NLNET_FUZZ_FILES=2000 $(BIN)/python -m pytest tests/test_fuzz_files.py
+
+bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs the data folder
+	$(BIN)/python -m benchmarks.estimator
+	$(BIN)/python -m benchmarks.sigmas
+	$(BIN)/python -m benchmarks.other_noise
 
 bench: setup  ## measure nlnet and its peers on this machine
 	$(BIN)/python -m benchmarks

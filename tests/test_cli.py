@@ -110,7 +110,22 @@ def test_import_of_a_published_model(
 # The program as a whole
 
 
-@pytest.mark.parametrize("command", ["", "denoise", "evaluate", "models", "import"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "denoise",
+        "compare",
+        "add-noise",
+        "serve",
+        "evaluate",
+        "models",
+        "import",
+        "train",
+        "curves",
+        "inspect",
+    ],
+)
 def test_help_teaches_by_example(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as stop:
         main([*command.split(), "--help"])

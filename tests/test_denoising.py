@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import nlnet
 import nlnet.denoising
 from nlnet.errors import Cancelled, FileError, InputError, ModelError
+from nlnet.inputs import DATA_RANGES
 from nlnet.model import Model
 
 SIGMA = 20.0
@@ -42,7 +43,7 @@ def test_shape_and_dtype_come_back_and_the_scale_does_not_matter(
 ) -> None:
     image = noisy_gray if channels == 1 else as_color(noisy_gray)
     model = gray_model if channels == 1 else color_model
-    unit = nlnet.denoising.DATA_RANGES[np.dtype(dtype)] / 255
+    unit = DATA_RANGES[np.dtype(dtype)] / 255
     scaled = np.clip(image, 0, 255) * unit
     given = (np.rint(scaled) if np.dtype(dtype).kind == "u" else scaled).astype(dtype)
     result = nlnet.denoise(given, SIGMA * unit, model=model)
@@ -113,10 +114,12 @@ def test_a_constant_passes_through(noisy_gray: np.ndarray, gray_model: Model) ->
 def test_integers_do_not_wrap_around_without_clip(
     gray_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def overshoot(noisy: np.ndarray, *arguments: object, **options: object) -> np.ndarray:
-        return 2 * noisy - 128
+    def overshoot(
+        read: Any, write: Any, shape: tuple[int, ...], *rest: Any, **options: Any
+    ) -> None:
+        write(0, 2 * read(0, shape[1]) - 128)
 
-    monkeypatch.setattr(nlnet.denoising, "denoise_planes", overshoot)
+    monkeypatch.setattr(nlnet.denoising, "denoise_rows", overshoot)
     image = np.zeros((8, 8), np.uint8)
     image[0] = 255
     result = nlnet.denoise(image, 25, model=gray_model, clip=False)
@@ -132,6 +135,14 @@ def test_threads_do_not_matter(noisy_gray: np.ndarray, gray_model: Model) -> Non
 def test_any_size_from_the_patch_on(gray_model: Model, height: int, width: int, seed: int) -> None:
     image = np.random.default_rng(seed).integers(0, 256, (height, width)).astype(np.uint8)
     assert nlnet.denoise(image, 25, model=gray_model).shape == (height, width)
+
+
+def test_memory_limit(noisy_gray: np.ndarray, gray_model: Model) -> None:
+    free = denoise_255(noisy_gray, gray_model)
+    bound = denoise_255(noisy_gray, gray_model, max_memory=50_000_000)
+    np.testing.assert_allclose(bound, free, atol=1e-3)
+    with pytest.raises(InputError, match="max_memory is 1000"):
+        denoise_255(noisy_gray, gray_model, max_memory=1000)
 
 
 # Progress
@@ -217,7 +228,7 @@ def test_unknown_models(noisy_gray: np.ndarray, tmp_path: Path) -> None:
 # Bad input
 
 
-@pytest.mark.parametrize("sigma", [0, -1.0, 1.01, float("nan"), float("inf"), "25", None, True, 1j])
+@pytest.mark.parametrize("sigma", [0, -1.0, 1.01, float("nan"), float("inf"), "25", True, 1j])
 def test_bad_sigma(gray_model: Model, sigma: Any) -> None:
     with pytest.raises(InputError, match="sigma is"):
         nlnet.denoise(np.zeros((16, 16)), sigma, model=gray_model)

@@ -1,7 +1,8 @@
 """Non-local image denoising with trained, unrolled networks.
 
-``nlnet.denoise(image, sigma)`` removes white Gaussian noise from a grayscale or color image.
-Names are loaded when first used, so that ``import nlnet`` and the command line start at once.
+``nlnet.denoise(image)`` removes white Gaussian noise from a grayscale or color image;
+``nlnet.estimate_sigma(image)`` says how strong it is. Names are loaded when first used, so that
+``import nlnet`` and the command line start at once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from nlnet.errors import Cancelled, FileError, InputError, ModelError, NLNetErro
 if TYPE_CHECKING:
     from nlnet.config import NetworkConfig
     from nlnet.denoising import denoise
+    from nlnet.estimation import estimate_sigma
     from nlnet.model import Model, load_model
 
 __version__ = "0.1.0"
@@ -28,6 +30,7 @@ __all__ = [
     "NetworkConfig",
     "__version__",
     "denoise",
+    "estimate_sigma",
     "load_model",
 ]
 
@@ -35,6 +38,7 @@ _LAZY = {
     "Model": "nlnet.model",
     "NetworkConfig": "nlnet.config",
     "denoise": "nlnet.denoising",
+    "estimate_sigma": "nlnet.estimation",
     "load_model": "nlnet.model",
 }
 

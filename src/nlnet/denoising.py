@@ -1,48 +1,55 @@
 """The public entry: users' arrays in, denoised arrays of the same kind out.
 
-Dtype, value range and axis order end here; the network below sees (C, H, W) planes in float32
-on the 0-255 scale. The module is not called ``denoise`` because importing it would then replace
-the function ``nlnet.denoise``.
+Dtype, value range and axis order end here; the network below sees (C, H, W) planes in float32,
+scaled so that their noise is the one the model was trained for. The module is not called
+``denoise`` because importing it would then replace the function ``nlnet.denoise``.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array
+from nlnet.arrays import Array, FloatArray
+from nlnet.devices import CPU, check_device, denoise_on_device
 from nlnet.errors import Cancelled, InputError, ModelError
+from nlnet.estimation import estimate_planes
+from nlnet.inputs import (
+    KINDS,
+    check_channel_axis,
+    check_count,
+    check_data_range,
+    check_dtype,
+    check_finite,
+    check_sigma,
+    from_planes,
+    to_planes,
+)
 from nlnet.model import Model, select_model
-from nlnet.network import denoise_planes
+from nlnet.network import denoise_rows
 
-DATA_RANGES = {
-    np.dtype(np.uint8): 255.0,
-    np.dtype(np.uint16): 65535.0,
-    np.dtype(np.float32): 1.0,
-    np.dtype(np.float64): 1.0,
-}
-"""The supported dtypes, and the data range each stands for unless another one is given."""
+NO_NOISE = 0.5
+"""Noise estimated below this, on the 0-255 scale, is taken for none."""
 
-_NETWORK_RANGE = 255.0
 _FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
-_KINDS = {1: "grayscale", 3: "color"}
 
 
 def denoise(
     image: npt.ArrayLike,
-    sigma: float,
+    sigma: float | None = None,
     *,
     model: str | os.PathLike[str] | Model = "auto",
     data_range: float | None = None,
     channel_axis: int | None = None,
     clip: bool = True,
     threads: int | None = None,
+    max_memory: int | None = None,
+    device: str = CPU,
     progress: Callable[[float], object] | None = None,
 ) -> Array:
     """Remove white Gaussian noise from a grayscale or RGB image.
@@ -53,13 +60,15 @@ def denoise(
         (H, W) for grayscale or (H, W, 3) for RGB; uint8, uint16, float32 or float64. Floating
         values may lie outside the data range, as noisy values do. It is computed in float32,
         whatever the dtype.
-    sigma : float
+    sigma : float, optional
         Standard deviation of the noise in the image's own units, above 0 and at most
-        `data_range`.
+        `data_range`. By default it is estimated by `nlnet.estimate_sigma`; an image whose noise is
+        found to be below 0.5 of 255 then comes back as it is, with a warning.
     model : str, path or Model, optional
         A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), of which the model with the
         nearest log sigma is taken; one model of it (``"gray-5x5-s25"``); a model file; or a
-        loaded model. ``"auto"`` is the 5x5 family that fits the image.
+        loaded model. ``"auto"`` is the 5x5 family that fits the image. Whatever the model was
+        trained for, the image is scaled so that its noise is just that.
     data_range : float, optional
         The value of white, black being 0. By default 255 for uint8, 65535 for uint16 and 1.0 for
         floating images.
@@ -70,6 +79,11 @@ def denoise(
         results may leave that range; integers are then clipped to what their dtype holds.
     threads : int, optional
         Number of threads; by default all CPUs the process may use.
+    max_memory : int, optional
+        Bytes that may be used besides the image and the result. Less memory takes more time.
+    device : str, optional
+        ``"cpu"``, or a device of torch such as ``"cuda"`` or ``"mps"``, which needs torch: ``pip
+        install 'nlnet[train]'``. `threads` and `max_memory` are for the CPU.
     progress : callable, optional
         Called with the share of the work done, from 0 to 1, in the calling thread. To stop the
         work, return False (which raises `Cancelled`) or raise an exception.
@@ -82,7 +96,7 @@ def denoise(
     Raises
     ------
     InputError
-        If the image or an argument cannot be used.
+        If the image or an argument cannot be used, or the device is not there.
     ModelError
         If the model is unknown, damaged, or made for another number of channels.
     FileError
@@ -106,106 +120,81 @@ def denoise(
     ((64, 64), dtype('uint8'))
     >>> bool(denoised.std() < noisy.std() / 4)
     True
+
+    Alpha stays out of it, and so do the pages of a stack from each other:
+
+    >>> rgba = np.full((32, 32, 4), 200, np.uint8)
+    >>> rgba[..., :3] = nlnet.denoise(rgba[..., :3], sigma=10)
+    >>> stack = np.zeros((3, 32, 32), np.uint16)
+    >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
     """
     pixels = np.asarray(image)
-    default_range = _check_dtype(pixels)
-    axis = _check_channel_axis(pixels, channel_axis)
-    span = default_range if data_range is None else _check_data_range(data_range)
-    noise_level = _check_sigma(sigma, span)
-    _check_threads(threads)
+    default_range = check_dtype(pixels)
+    axis = check_channel_axis(pixels, channel_axis)
+    span = default_range if data_range is None else check_data_range(data_range)
+    check_count("threads", threads)
+    check_count("max_memory", max_memory)
+    if sigma is not None:
+        check_sigma(sigma, span)
+    check_finite(pixels)
+    check_device(device)
 
-    # (C, H, W): channels first, and a single one for gray.
-    planes = pixels[np.newaxis] if axis is None else np.moveaxis(pixels, axis, 0)
-    chosen = _choose_model(model, planes.shape[0], noise_level * _NETWORK_RANGE / span)
+    planes = to_planes(pixels, axis)
+    report = _ignore if progress is None else _stoppable(progress)
+    noise_level = _find_noise(planes, span) if sigma is None else float(sigma)
+    if noise_level <= span * np.finfo(np.float32).eps:  # below what float32 can tell apart
+        report(1.0)
+        return pixels.copy()
+    chosen = _choose_model(model, planes.shape[0], noise_level * 255 / span)
+    # The image's noise becomes that of the training; the box is scaled with it.
+    scale = chosen.sigma / noise_level
+    box = (0.0, span * scale) if clip else None
+    restored = np.empty_like(planes)
 
-    scale = _scale_to_network(span)
-    estimate = denoise_planes(
-        _to_network(planes, scale),
-        chosen.config,
-        chosen.stages,
-        box=(0.0, span * scale) if clip else None,
-        threads=threads,
-        progress=None if progress is None else _stoppable(progress),
-    )
-    restored = _from_network(estimate, scale, pixels.dtype)
-    return restored[0] if axis is None else np.moveaxis(restored, 0, axis)
+    def read(first: int, last: int) -> FloatArray:
+        return _to_network(planes[:, first:last], scale)
 
+    def write(first: int, rows: FloatArray) -> None:
+        restored[:, first : first + rows.shape[1]] = _from_network(rows, scale, restored.dtype)
 
-def _scale_to_network(data_range: float) -> float:
-    """Return the factor from the image's units to the network's.
-
-    The one place that decides it: the box is scaled by it too, and the result scaled back.
-    """
-    return _NETWORK_RANGE / data_range
-
-
-def _check_dtype(pixels: Array) -> float:
-    """Return the dtype's default data range; refuse dtypes other than the supported ones."""
-    default_range = DATA_RANGES.get(pixels.dtype.newbyteorder("="))
-    if default_range is None:
-        raise InputError(
-            f"The image's dtype is {pixels.dtype}, but must be uint8, uint16, float32 or float64."
+    if device == CPU:
+        denoise_rows(
+            read,
+            write,
+            planes.shape,
+            chosen.config,
+            [stage.astype(np.float32) for stage in chosen.stages],
+            box=box,
+            threads=threads,
+            max_memory=max_memory,
+            progress=report,
         )
-    return default_range
+    else:
+        write(0, denoise_on_device(read(0, planes.shape[1]), chosen, device, box, report))
+    return from_planes(restored, axis)
 
 
-def _check_channel_axis(pixels: Array, channel_axis: int | None) -> int | None:
-    """Return the axis of the channels, None for a 2-D image."""
-    if pixels.ndim not in (2, 3):
+def check_estimate(sigma: float, data_range: float) -> None:
+    """Raise InputError if an estimated sigma shows that the data range cannot be right."""
+    if sigma > data_range:
         raise InputError(
-            f"The image has shape {pixels.shape}, but must be (H, W) for gray or (H, W, 3) for RGB."
+            f"The image's noise is estimated as {sigma:g}, but its data range is {data_range:g}; "
+            "give the data range that it really has."
         )
-    if channel_axis is None:
-        if pixels.ndim == 2:
-            return None
-        if pixels.shape[-1] != 3:
-            raise InputError(
-                f"The image has shape {pixels.shape}, but the last of three axes must be 3 (RGB); "
-                "name another with channel_axis, pass alpha and pages of a stack separately."
-            )
-        return -1
-    if not isinstance(channel_axis, numbers.Integral) or isinstance(channel_axis, bool):
-        raise InputError(f"channel_axis is {channel_axis!r}, but must be an integer or None.")
-    if pixels.ndim != 3 or not -3 <= channel_axis < 3:
-        raise InputError(
-            f"channel_axis is {channel_axis}, but the image of shape {pixels.shape} has no such "
-            "channel axis; it must be one of the three axes of a 3-D image."
+
+
+def _find_noise(planes: Array, data_range: float) -> float:
+    """Return the estimated sigma in the image's units, 0 if it is not worth the work."""
+    found = estimate_planes(planes)
+    check_estimate(found, data_range)
+    if found * 255 / data_range < NO_NOISE:
+        warnings.warn(
+            f"The image comes back as it is: its noise is estimated as {found:g}, "
+            f"which is below {NO_NOISE} of 255.",
+            stacklevel=3,
         )
-    if pixels.shape[channel_axis] not in _FAMILIES:
-        raise InputError(
-            f"Axis {channel_axis} of the image has {pixels.shape[channel_axis]} channels, "
-            "but must have 3 (RGB) or 1 (gray)."
-        )
-    return int(channel_axis)
-
-
-def _check_number(name: str, value: object) -> float:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        raise InputError(f"{name} is {value!r}, but must be a number.")
-    return float(value)
-
-
-def _check_data_range(data_range: object) -> float:
-    number = _check_number("data_range", data_range)
-    if not (0 < number < math.inf):
-        raise InputError(f"data_range is {number:g}, but must be above 0 and finite.")
-    return number
-
-
-def _check_sigma(sigma: object, data_range: float) -> float:
-    number = _check_number("sigma", sigma)
-    if not 0 < number <= data_range:
-        raise InputError(
-            f"sigma is {number:g}, but must be above 0 and at most the data range, {data_range:g}."
-        )
-    return number
-
-
-def _check_threads(threads: object) -> None:
-    if threads is None:
-        return
-    if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
-        raise InputError(f"threads is {threads!r}, but must be a whole number of at least 1.")
+        return 0.0
+    return found
 
 
 def _choose_model(
@@ -220,10 +209,14 @@ def _choose_model(
         raise ModelError(f"model is {model!r}, but must be a name, a path or a Model.")
     if chosen.config.channels != channels:
         raise ModelError(
-            f"The model {chosen.name!r} is made for {_KINDS[chosen.config.channels]} images, "
-            f"but this image is {_KINDS[channels]}."
+            f"The model {chosen.name!r} is made for {KINDS[chosen.config.channels]} images, "
+            f"but this image is {KINDS[channels]}."
         )
     return chosen
+
+
+def _ignore(share: float) -> None:
+    """Report progress to nobody."""
 
 
 def _stoppable(progress: Callable[[float], object]) -> Callable[[float], None]:
@@ -236,19 +229,14 @@ def _stoppable(progress: Callable[[float], object]) -> Callable[[float], None]:
 
 
 def _to_network(planes: Array, scale: float) -> npt.NDArray[np.float32]:
-    # An overflow of float32 gives infinity, which is refused like any other.
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         scaled: npt.NDArray[np.float32] = np.multiply(planes, scale, dtype=np.float32)
-    unusable = scaled.size - int(np.count_nonzero(np.isfinite(scaled)))
-    if unusable:
-        raise InputError(
-            f"The image has {unusable} values that are NaN, infinite or too large for float32, "
-            "but all must be finite."
-        )
+    if not np.isfinite(scaled).all():
+        raise InputError("The image has values that are too large beside its sigma for float32.")
     return scaled
 
 
-def _from_network(estimate: Array, scale: float, dtype: np.dtype[Any]) -> Array:
+def _from_network(estimate: FloatArray, scale: float, dtype: np.dtype[Any]) -> Array:
     restored = estimate / np.float32(scale)
     if dtype.kind == "u":
         limits = np.iinfo(dtype)

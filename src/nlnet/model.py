@@ -8,7 +8,8 @@ import importlib.resources
 import math
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nlnet import model_file
@@ -147,13 +148,21 @@ def select_model(name_or_path: str | os.PathLike[str], sigma: float) -> Model:
     InputError
         If sigma is not positive and finite.
     """
-    family = [name for name in shipped_models() if _family(name) == name_or_path]
+    family = [name for name in shipped_models() if family_of(name) == name_or_path]
     if not family:
         return load_model(name_or_path)
     if not 0 < sigma < math.inf:
         raise InputError(f"sigma is {sigma}, but must be positive and finite.")
     members = sorted((_load_shipped(name) for name in family), key=lambda model: model.sigma)
-    return min(members, key=lambda model: abs(math.log(sigma / model.sigma)))
+    return nearest_model(members, sigma)
+
+
+def nearest_model(models: Iterable[Model], sigma: float) -> Model:
+    """Return the model trained nearest to `sigma` in log sigma; the first of equals."""
+    # The floor keeps the logarithm of a quotient that underflows finite.
+    return min(
+        models, key=lambda model: abs(math.log(max(sigma / model.sigma, sys.float_info.min)))
+    )
 
 
 def shipped_models() -> tuple[str, ...]:
@@ -187,7 +196,7 @@ def _load_file(path: str | os.PathLike[str]) -> Model:
         raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
 
 
-def _family(name: str) -> str:
+def family_of(name: str) -> str:
     """Return a shipped model's name without its sigma: gray-5x5 for gray-5x5-s25."""
     return re.sub(r"-s[\d.]+$", "", name)
 
@@ -198,7 +207,7 @@ def _is_path(text: str) -> bool:
 
 def _no_such_model(name: str) -> ModelError:
     shipped = shipped_models()
-    members = [known for known in shipped if _family(known) == name]
+    members = [known for known in shipped if family_of(known) == name]
     if members:
         return ModelError(f"{name!r} is a family; name one of its models: {', '.join(members)}.")
     return ModelError(

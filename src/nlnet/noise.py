@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -34,3 +36,16 @@ def add_noise(clean: Array, sigma: float, seed: int = 0) -> npt.NDArray[np.float
     noise = np.random.default_rng(seed).standard_normal(clean.shape)
     noisy: npt.NDArray[np.float64] = clean + sigma * noise
     return noisy
+
+
+def store(noisy: npt.NDArray[np.float64], dtype: np.dtype[Any], data_range: float) -> Array:
+    """Return a noisy image in the dtype of a file: whole numbers are rounded and clipped.
+
+    Examples
+    --------
+    >>> store(np.array([-3.0, 99.6, 300.0]), np.dtype(np.uint8), 255).tolist()
+    [0, 100, 255]
+    """
+    if dtype.kind == "u":
+        return np.rint(np.clip(noisy, 0, data_range)).astype(dtype)
+    return noisy.astype(dtype)

@@ -13,7 +13,19 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from nlnet import __version__
-from nlnet.cli import denoise, evaluate, import_model, models
+from nlnet.cli import (
+    add_noise,
+    compare,
+    curves,
+    denoise,
+    evaluate,
+    import_model,
+    inspect_model,
+    models,
+    serve,
+    train,
+)
+from nlnet.cli.messages import error_line
 from nlnet.errors import NLNetError
 
 EXIT_ERROR = 2
@@ -22,7 +34,9 @@ EXIT_INTERRUPTED = 130
 _DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
 _EPILOG = """\
 examples:
-  nlnet denoise noisy.png -o clean.png --sigma 25    denoise one image
+  nlnet denoise noisy.png -o clean.png               denoise one image
+  nlnet denoise photos/ -o cleaned/ --sigma 25       denoise all images of a folder
+  nlnet serve                                        do it in the browser
   nlnet models                                       list the models that come with nlnet
   nlnet evaluate photos/ --sigma 25 --model gray-5x5 measure PSNR, SSIM and time
 
@@ -34,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        _print_error(f"{message} (see '{self.prog} --help')")
+        print(error_line(f"{message} (see '{self.prog} --help')"), file=sys.stderr)
         sys.exit(EXIT_ERROR)
 
 
@@ -48,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"nlnet {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (denoise, evaluate, models, import_model):
+    for command in (denoise, compare, serve, evaluate, models, import_model, add_noise, train, curves, inspect_model):
         command.add_parser(commands)
     return parser
 
@@ -57,11 +71,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         arguments = build_parser().parse_args(argv)
-        arguments.run(arguments)
+        code: int | None = arguments.run(arguments)
         # Here, not at the interpreter's exit: a closed pipe must still be caught.
         sys.stdout.flush()
     except NLNetError as error:
-        _print_error(str(error))
+        print(error_line(error), file=sys.stderr)
         return EXIT_ERROR
     except KeyboardInterrupt:
         print("nlnet: interrupted", file=sys.stderr)
@@ -70,8 +84,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader went away, as `head` does. What is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return 0
-
-
-def _print_error(message: str) -> None:
-    print("nlnet: error: " + " ".join(message.split()), file=sys.stderr)
+    return code or 0

@@ -3,38 +3,61 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
 from typing import TypeAlias
 
 # A string: argparse's class takes a parameter for the type checker only.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Container: TypeAlias = "argparse._ActionsContainer"
+"""A parser, or a group of its options."""
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def add_sigma(parser: argparse.ArgumentParser) -> None:
-    """Add the required option ``--sigma``."""
+def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
+    """Add the option ``--sigma``: required, or None if it may be left to be estimated."""
+    wanted = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
     parser.add_argument(
         "--sigma",
-        type=_sigma,
-        required=True,
+        type=_sigma_or_auto if automatic else _sigma,
+        required=not automatic,
         metavar="S",
-        help="standard deviation of the noise on the 8-bit scale, above 0 and at most 255",
+        help=f"{wanted}, or auto to estimate it (default: auto)" if automatic else wanted,
     )
 
 
-def add_threads(parser: argparse.ArgumentParser) -> None:
+def add_data_range(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--data-range``."""
+    parser.add_argument(
+        "--data-range",
+        type=_positive_number,
+        metavar="W",
+        help="value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
+        "(default: 255, 65535 or 1.0, as the depth is)",
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the option ``--seed``."""
+    parser.add_argument(
+        "--seed", type=whole_number, default=0, metavar="N", help=f"seed of {what} (default: 0)"
+    )
+
+
+def add_threads(parser: Container) -> None:
     """Add the option ``--threads``."""
     parser.add_argument(
         "--threads",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="number of threads (default: all CPUs this process may use)",
     )
 
 
-def add_overwrite(parser: argparse.ArgumentParser) -> None:
+def add_overwrite(parser: Container) -> None:
     """Add the option ``--overwrite``."""
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the output file if it exists"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace output files that exist")
 
 
 def whole_number(text: str) -> int:
@@ -44,19 +67,57 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Parse a whole number of at least 1."""
     number = whole_number(text)
     if number == 0:
         raise argparse.ArgumentTypeError("0 must be a whole number of at least 1")
     return number
 
 
-def _sigma(text: str) -> float:
+def byte_count(text: str) -> int:
+    """Parse a number of bytes, such as 500M or 2G."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of bytes, such as 500M or 2G")
+    return size
+
+
+def share(text: str) -> float:
+    """Parse a number from 0 to 1."""
+    number = _number(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to 1")
+    return number
+
+
+def _number(text: str) -> float:
+    """Return NaN, which is in no range, for what is no number."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
-        number = -1.0
-    # Written so that NaN does not pass.
+        return math.nan
+
+
+def _sigma(text: str) -> float:
+    number = _number(text)
     if not 0 < number <= 255:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0 and at most 255")
+    return number
+
+
+def _sigma_or_auto(text: str) -> float | None:
+    if text == "auto":
+        return None
+    try:
+        return _sigma(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or 'auto'") from error
+
+
+def _positive_number(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0")
     return number

@@ -1,25 +1,48 @@
-"""``nlnet denoise``: one image file in, one out."""
+"""``nlnet denoise``: image files in, image files out."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import glob
+import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers, add_overwrite, add_sigma, add_threads
-from nlnet.cli.output import check_output
+from nlnet.cli.arguments import (
+    Subparsers,
+    add_data_range,
+    add_overwrite,
+    add_sigma,
+    add_threads,
+    byte_count,
+    positive,
+    share,
+)
+from nlnet.cli.denoise_folder import denoise_many
+from nlnet.cli.messages import outcome_lines
+from nlnet.cli.output import check_figure, check_output
+from nlnet.errors import InputError
+
+if TYPE_CHECKING:
+    from nlnet.file_denoising import Settings
 
 _DESCRIPTION = """\
-Remove white Gaussian noise from an image. Bit depth, transparency and metadata are kept.
-PNG and TIFF files may have 8 or 16 bits, JPEG files have 8.
+Remove white Gaussian noise from images: PNG, JPEG, WebP, TIFF (stacks too), PGM, PPM and npy.
+Bit depth, transparency, color profile, EXIF and resolution are kept.
 """
 _EPILOG = """\
 examples:
-  nlnet denoise noisy.png -o clean.png --sigma 25
+  nlnet denoise noisy.png -o clean.png
+  nlnet denoise noisy.png -o clean.png --sigma 25 --preview look.png
   nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --model gray-7x7
-  nlnet denoise photo.jpg -o photo-clean.png --sigma 15 --overwrite
+  nlnet denoise photos/ -o cleaned/ --recursive --workers 2
+  nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
+  nlnet denoise camera.tif -o clean.tif --data-range 4095
 
-sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white.
+sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. Without it
+the noise of every image is estimated, and said. With a folder as output, files that exist there are
+skipped, so that an interrupted run goes on where it stopped.
 'nlnet models' lists the models; of a family, the one trained for the nearest sigma is taken.
 """
 
@@ -28,47 +51,126 @@ def add_parser(commands: Subparsers) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "denoise",
-        help="remove noise from an image file",
+        help="remove noise from image files",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("input", type=Path, metavar="IN", help="noisy image: PNG, JPEG or TIFF")
+    parser.add_argument(
+        "inputs", nargs="+", metavar="IN", help="noisy images, folders of them, or patterns"
+    )
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
         required=True,
         metavar="OUT",
-        help="denoised image; its suffix names the format",
+        help="denoised image, whose suffix names the format; for several inputs a folder",
     )
-    add_sigma(parser)
+    add_sigma(parser, automatic=True)
+    add_data_range(parser)
     parser.add_argument(
         "--model",
         default="auto",
         metavar="M",
         help="family, model name or model file (default: gray-5x5 or color-5x5, as the image is)",
     )
-    add_threads(parser)
-    add_overwrite(parser)
+    parser.add_argument(
+        "--strength",
+        type=share,
+        default=1.0,
+        metavar="X",
+        help="share of the noise to remove, from 0 to 1 (default: 1)",
+    )
+    parser.add_argument(
+        "--preview",
+        type=Path,
+        metavar="FIG.png",
+        help="also write a figure: before, after, and what was removed (one input only)",
+    )
+    files = parser.add_argument_group("many files")
+    files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
+    files.add_argument(
+        "--workers", type=positive, default=1, metavar="N", help="files at a time (default: 1)"
+    )
+    add_overwrite(files)
+    limits = parser.add_argument_group("machine")
+    add_threads(limits)
+    limits.add_argument(
+        "--max-memory",
+        type=byte_count,
+        metavar="SIZE",
+        help="memory for the work besides the image, such as 500M or 2G (default: no limit)",
+    )
+    limits.add_argument(
+        "--max-pixels",
+        type=positive,
+        default=250,
+        metavar="MP",
+        help="megapixels above which an image is refused before it is decoded (default: 250)",
+    )
+    limits.add_argument(
+        "--device",
+        default="cpu",
+        metavar="D",
+        help="cpu, or with torch installed cuda or mps (default: cpu)",
+    )
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Denoise one file."""
-    from nlnet import images
-    from nlnet.cli.progress import share_bar
-    from nlnet.denoising import DATA_RANGES, denoise
+def run(arguments: argparse.Namespace) -> int:
+    """Denoise one file, or many."""
+    from nlnet.file_denoising import Settings
 
-    check_output(arguments.output, overwrite=arguments.overwrite, source=arguments.input)
-    noisy = images.read_image(arguments.input)
-    images.check_format(arguments.output, noisy)
-    with share_bar(arguments.input.name) as progress:
-        pixels = denoise(
-            noisy.pixels,
-            arguments.sigma * DATA_RANGES[noisy.pixels.dtype] / 255,
-            model=arguments.model,
-            threads=arguments.threads,
-            progress=progress,
-        )
-    images.write_image(arguments.output, dataclasses.replace(noisy, pixels=pixels))
+    settings = Settings(
+        sigma=arguments.sigma,
+        model=arguments.model,
+        data_range=arguments.data_range,
+        strength=arguments.strength,
+        threads=arguments.threads,
+        max_memory=arguments.max_memory,
+        device=arguments.device,
+        max_pixels=1_000_000 * arguments.max_pixels,
+    )
+    settings.check()
+    output = Path(arguments.output)
+    if not _means_folder(arguments.inputs, arguments.output):
+        _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
+        return 0
+    if arguments.preview is not None:
+        raise InputError("--preview shows one image, but the output is a folder.")
+    return denoise_many(output, settings, arguments)
+
+
+def _means_folder(inputs: Sequence[str], output: str) -> bool:
+    """As `cp` does it: several inputs, or an output that is a folder, mean a folder."""
+    first = Path(inputs[0])
+    pattern = glob.has_magic(inputs[0]) and not os.path.lexists(first)
+    ends = tuple(filter(None, (os.sep, os.altsep)))
+    several = len(inputs) > 1 or first.is_dir() or pattern
+    return several or Path(output).is_dir() or output.endswith(ends)
+
+
+def _denoise_one(
+    source: Path, target: Path, settings: Settings, arguments: argparse.Namespace
+) -> None:
+    from nlnet.cli.progress import share_bar
+    from nlnet.file_denoising import denoise_file
+
+    check_output(target, overwrite=arguments.overwrite, source=source)
+    if arguments.preview is not None:
+        _check_preview(arguments, source, target)
+    with share_bar(source.name) as progress:
+        outcome = denoise_file(source, target, settings, progress)
+    for line in outcome_lines(outcome):
+        print(f"{source}: {line}")
+    if arguments.preview is not None:
+        from nlnet.comparison import preview_figure
+        from nlnet.images import write_image
+
+        write_image(arguments.preview, preview_figure(outcome, settings.data_range))
+
+
+def _check_preview(arguments: argparse.Namespace, source: Path, target: Path) -> None:
+    check_figure(arguments.preview, overwrite=arguments.overwrite, source=source)
+    if os.path.abspath(arguments.preview) == os.path.abspath(target):
+        raise InputError(f"The output and the preview are both {str(target)!r}.")

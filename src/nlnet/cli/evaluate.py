@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers, add_sigma, add_threads, whole_number
+from nlnet.cli.arguments import Subparsers, add_seed, add_sigma, add_threads
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
@@ -44,13 +44,7 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--ids", type=Path, metavar="FILE", help="only the file stems in FILE, one a line"
     )
-    parser.add_argument(
-        "--seed",
-        type=whole_number,
-        default=0,
-        metavar="N",
-        help="seed of the first image's noise (default: 0)",
-    )
+    add_seed(parser, "the first image's noise")
     parser.add_argument(
         "--json", type=Path, metavar="OUT", help="also write the results here, over an older file"
     )

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from nlnet.errors import FileError
+from nlnet.errors import FileError, InputError
 
 
 def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> None:
@@ -21,10 +21,28 @@ def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> 
         raise FileError(f"The output {str(path)!r} exists, but is not a plain file.")
     if os.path.lexists(path) and not overwrite:
         raise FileError(f"The output {str(path)!r} exists; replace it with --overwrite.")
-    _check_folder(path.parent)
+    check_folder(path.parent)
 
 
-def _check_folder(folder: Path) -> None:
+def check_figure(path: Path, *, overwrite: bool, source: Path) -> None:
+    """Raise unless `path` names a PNG file that can be written, as `check_output` does."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"The figure {str(path)!r} must have the suffix '.png'.")
+    check_output(path, overwrite=overwrite, source=source)
+
+
+def make_folder(folder: Path) -> None:
+    """Make an output folder, if it is not there, and check that it takes new files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"Cannot make the output folder {str(folder)!r}: {reason}.") from error
+    check_folder(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise FileError unless the folder exists and takes new files."""
     if not folder.is_dir():
         raise FileError(f"The output folder {str(folder)!r} does not exist.")
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 from tqdm import tqdm
 
@@ -37,3 +39,28 @@ def count_bar(title: str, total: int) -> Iterator[Callable[[], None]]:
             bar.update()
 
         yield report
+
+
+class FileBar:
+    """A bar for many files, and lines of text above it."""
+
+    def __init__(self, bar: tqdm[Any]) -> None:
+        self._bar = bar
+
+    def report(self, done: float) -> None:
+        """Show that so many files are done, fractions included."""
+        self._bar.update(done - self._bar.n)
+
+    def say(self, line: str, stream: TextIO | None = None) -> None:
+        """Print a line, on standard output unless said otherwise."""
+        tqdm.write(line, file=stream or sys.stdout)
+
+
+@contextmanager
+def file_bar(title: str, total: int) -> Iterator[FileBar]:
+    """Show how many files are done and how long the rest will take."""
+    layout = "{desc}: {n:.0f}/{total}|{bar}| {elapsed}, {remaining} left"
+    with tqdm(
+        total=total, desc=title, disable=None, delay=_DELAY, leave=False, bar_format=layout
+    ) as bar:
+        yield FileBar(bar)

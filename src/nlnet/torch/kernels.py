@@ -81,7 +81,7 @@ class _RunStages(torch.autograd.Function):
         return torch.from_numpy(result)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
         assert len(ctx.saved_tensors) == 2
         with Workers(ctx.threads) as workers:

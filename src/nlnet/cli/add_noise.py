@@ -1,0 +1,62 @@
+"""``nlnet add-noise``: test images, the same for everyone who uses the seed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nlnet.cli.arguments import Subparsers, add_data_range, add_overwrite, add_seed, add_sigma
+from nlnet.cli.output import check_output
+
+_DESCRIPTION = """\
+Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
+rounded and clipped to the data range; floating values (TIFF, npy) are neither, as in experiments.
+"""
+_EPILOG = """\
+examples:
+  nlnet add-noise clean.png -o noisy.png --sigma 25
+  nlnet add-noise clean.tif -o noisy.tif --sigma 10 --seed 3
+"""
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "add-noise",
+        help="add noise to an image, for tests",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", type=Path, metavar="IN", help="clean image")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="OUT", help="noisy image to write"
+    )
+    add_sigma(parser)
+    add_seed(parser, "the noise; page N of a stack gets the seed plus N")
+    add_data_range(parser)
+    add_overwrite(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Add noise to one file."""
+    import dataclasses
+
+    from nlnet.file_denoising import white_of
+    from nlnet.images import check_format, losses, read_pages, write_pages
+    from nlnet.noise import add_noise, store
+
+    source, target = arguments.input, arguments.output
+    check_output(target, overwrite=arguments.overwrite, source=source)
+    pages = read_pages(source)
+    check_format(target, pages[0], len(pages))
+    results = []
+    for number, page in enumerate(pages):
+        white = white_of(page, arguments.data_range)
+        noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
+        pixels = store(noisy, page.pixels.dtype, white)
+        results.append(dataclasses.replace(page, pixels=pixels))
+    write_pages(target, results)
+    for line in results[0].notes + losses(target, results[0]):
+        print(f"{source}: {line}")

@@ -1,0 +1,73 @@
+"""The part of ``nlnet denoise`` for many files: progress, what went wrong, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nlnet.cli.messages import error_line, outcome_lines
+from nlnet.cli.output import make_folder
+
+if TYPE_CHECKING:
+    from nlnet.file_denoising import Settings
+    from nlnet.plan import Job
+
+_EXIT_SOME_FAILED = 1
+_NAMES_SHOWN = 10
+
+
+def denoise_many(output: Path, settings: Settings, arguments: argparse.Namespace) -> int:
+    """Denoise files, folders and patterns into a folder; return 1 if some files failed."""
+    from nlnet.batch import run_jobs, split_jobs
+    from nlnet.cli.progress import file_bar
+    from nlnet.plan import make_plan
+
+    plan = make_plan(arguments.inputs, output, recursive=arguments.recursive)
+    make_folder(output)
+    todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
+    failed: list[Job] = []
+    with file_bar("denoise", len(todo)) as bar:
+        for error in plan.errors:
+            bar.say(error_line(error), sys.stderr)
+        for report in run_jobs(
+            todo,
+            settings,
+            workers=arguments.workers,
+            overwrite=arguments.overwrite,
+            progress=bar.report,
+        ):
+            if report.error is not None:
+                failed.append(report.job)
+                bar.say(error_line(report.error), sys.stderr)
+            elif report.outcome is None:
+                existing.append(report.job)
+            else:
+                for line in outcome_lines(report.outcome):
+                    bar.say(f"{report.job.source}: {line}")
+    written = len(plan.jobs) - len(existing) - len(failed)
+    print(_summary(written, len(existing), len(failed)))
+    if not failed and not plan.errors:
+        return 0
+    print(_failures(failed, len(plan.errors)), file=sys.stderr)
+    return _EXIT_SOME_FAILED
+
+
+def _summary(written: int, existing: int, failed: int) -> str:
+    parts = [f"{written} written"]
+    if existing:
+        parts.append(f"{existing} skipped that exist (--overwrite replaces them)")
+    if failed:
+        parts.append(f"{failed} failed")
+    return ", ".join(parts)
+
+
+def _failures(failed: Sequence[Job], folders: int) -> str:
+    names = [str(job.source) for job in failed[:_NAMES_SHOWN]]
+    if len(failed) > _NAMES_SHOWN:
+        names.append(f"and {len(failed) - _NAMES_SHOWN} more")
+    if folders:
+        names.append(f"and {folders} folders that cannot be read")
+    return error_line(f"not denoised: {', '.join(names)}".replace(": and", ":"))

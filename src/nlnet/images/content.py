@@ -1,0 +1,137 @@
+"""What an image file holds, and where it is read from: all that the formats have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import stat
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, TypeAlias, overload
+
+from nlnet.arrays import Array
+from nlnet.errors import FileError, InputError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+MAX_PIXELS = 250_000_000
+"""Pages of more pixels are refused before they are decoded, unless the caller says otherwise."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ImageFile:
+    """The content of an image file, or of one page of it.
+
+    Parameters
+    ----------
+    pixels : array
+        (H, W) for gray or (H, W, 3) for RGB; uint8, uint16, float32 or (in ``.npy``) float64.
+    alpha : array or None
+        (H, W) of the same dtype, if the file has transparency.
+    metadata : object or None
+        EXIF, color profile, resolution and the like, to be written with the pixels.
+    data_range : float or None
+        The value of white, if the file says another than its dtype stands for.
+    notes : tuple of str
+        What was converted on reading, for people.
+    stacked : bool
+        Whether it is a page of a stack, even if the only one.
+    """
+
+    pixels: Array
+    alpha: Array | None = None
+    metadata: Any = None
+    data_range: float | None = None
+    notes: tuple[str, ...] = ()
+    stacked: bool = False
+
+    @property
+    def channels(self) -> int:
+        """1 for gray, 3 for RGB."""
+        return 1 if self.pixels.ndim == 2 else 3
+
+    def upright(self, pixels: Array) -> Array:
+        """Return pixels of this image turned and mirrored as its EXIF orientation says."""
+        orientation = 1
+        if self.metadata is not None and self.metadata.get_typeof("orientation"):
+            orientation = self.metadata.get("orientation")
+        if orientation in (5, 6, 7, 8):
+            pixels = pixels.swapaxes(0, 1)
+        if orientation in (3, 4, 7, 8):
+            pixels = pixels[::-1]
+        if orientation in (2, 3, 6, 7):
+            pixels = pixels[:, ::-1]
+        return pixels
+
+
+class Pages(Sequence[ImageFile]):
+    """The pages of a file, each read when it is asked for."""
+
+    def __init__(self, count: int, read: Callable[[int], ImageFile]) -> None:
+        self._count = count
+        self._read = read
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> ImageFile: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ImageFile]: ...
+    def __getitem__(self, index: int | slice) -> ImageFile | Sequence[ImageFile]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(self._count))]
+        if not -self._count <= index < self._count:
+            raise IndexError(f"page {index} of {self._count}")
+        return self._read(index % self._count)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """An image file, or the bytes of one; messages call it by its name."""
+
+    name: str
+    path: PathLike | None = None
+    data: bytes = b""
+
+    @classmethod
+    def of_path(cls, path: PathLike) -> Source:
+        """Return the file at a path."""
+        return cls(os.fspath(path), path)
+
+    def open(self) -> BinaryIO:
+        """Return a stream of the bytes; raise FileError if it is no plain file to read."""
+        if self.path is None:
+            return io.BytesIO(self.data)
+        try:
+            # Before opening it: that of a pipe would wait for somebody to write.
+            if not stat.S_ISREG(os.stat(self.path).st_mode) and not os.path.isdir(self.path):
+                raise FileError(f"Cannot read {self.name!r}: it is not a plain file.")
+            return open(self.path, "rb")
+        except (OSError, ValueError) as error:
+            if isinstance(error, FileError):
+                raise
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f"Cannot read {self.name!r}: {reason}.") from error
+
+    def size(self) -> int:
+        """Return the number of bytes."""
+        with self.open() as stream:
+            return stream.seek(0, os.SEEK_END)
+
+    def damaged(self, kind: str, reason: object = "") -> FileError:
+        """Return the error that says so."""
+        # Libraries may quote the file itself, which can be anything.
+        words = "".join(letter for letter in str(reason) if letter.isprintable())[:100]
+        detail = f" ({words})" if words else ""
+        return FileError(
+            f"Cannot read {self.name!r}: it is a damaged or incomplete {kind} file{detail}."
+        )
+
+    def check_pixels(self, width: int, height: int, limit: int) -> None:
+        """Raise InputError if there are more pixels than allowed."""
+        if width * height > limit:
+            raise InputError(
+                f"{self.name!r} has {width}x{height} pixels, but may have {limit / 1e6:g} million "
+                "at most, unless that limit is raised."
+            )

@@ -1,0 +1,93 @@
+"""PGM and PPM files, which the binary wheel of libvips does not read: a header and the samples."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from nlnet.arrays import Array
+from nlnet.errors import InputError
+from nlnet.images.content import ImageFile, Pages, Source
+
+_CHANNELS = {b"P2": 1, b"P3": 3, b"P5": 1, b"P6": 3}
+_PLAIN = (b"P2", b"P3")
+_HEADER = re.compile(rb"(P\d)" + 3 * rb"(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})" + rb"\s")
+_LONGEST_HEADER = 4096
+_NAME = "PGM or PPM"
+
+
+class NetpbmCodec:
+    """PGM and PPM, plain and binary, of any depth up to 16 bits; the depth is kept."""
+
+    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+        """Check the header, and return the only page."""
+        with source.open() as stream:
+            start = stream.read(_LONGEST_HEADER)
+        if start[:2] not in _CHANNELS:
+            raise InputError(f"{source.name!r} is black and white (1 bit), but must be PGM or PPM.")
+        header = _HEADER.match(start)
+        if header is None:
+            raise source.damaged(_NAME, "its header is wrong")
+        width, height, white = (int(number) for number in header.groups()[1:])
+        if min(width, height, white) < 1 or white > 65535:
+            raise source.damaged(_NAME, "its header is wrong")
+        source.check_pixels(width, height, max_pixels)
+        shape = (height, width, _CHANNELS[header[1]])
+        # A plain sample takes a digit and a space, but for the last.
+        plain = header[1] in _PLAIN
+        size = math.prod(shape) * (2 if plain else _sample_dtype(white).itemsize) - plain
+        if source.size() < header.end() + size:
+            raise source.damaged(_NAME, "it is too short")
+
+        def decode(index: int) -> ImageFile:
+            with source.open() as stream:
+                stream.seek(header.end())
+                read = _read_plain if plain else _read_binary
+                try:
+                    samples = read(stream, shape, white)
+                except (ValueError, OverflowError) as error:
+                    raise source.damaged(_NAME, "its samples are wrong") from error
+            pixels = samples[..., 0] if shape[2] == 1 else samples
+            return ImageFile(pixels, data_range=float(white))
+
+        return Pages(1, decode)
+
+    def encode(self, pages: Sequence[ImageFile]) -> bytes:
+        """Return the bytes of a binary file."""
+        image = pages[0]
+        pixels = image.pixels
+        white = np.iinfo(pixels.dtype).max
+        # The data range of a file like this one is its white; one that pixels exceed is not.
+        given = image.data_range
+        if given is not None and given == int(given) and pixels.max(initial=0) <= given <= white:
+            white = int(given)
+        height, width = pixels.shape[:2]
+        header = f"{'P5' if image.channels == 1 else 'P6'}\n{width} {height}\n{white}\n"
+        return header.encode() + np.ascontiguousarray(pixels, _sample_dtype(white)).tobytes()
+
+
+def _sample_dtype(white: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
+    return np.dtype(np.uint8) if white < 256 else np.dtype(">u2")
+
+
+def _read_binary(stream: BinaryIO, shape: tuple[int, int, int], white: int) -> Array:
+    dtype = _sample_dtype(white)
+    data = stream.read(math.prod(shape) * dtype.itemsize)
+    samples = np.frombuffer(data, dtype).reshape(shape)
+    return _checked(samples, white)
+
+
+def _read_plain(stream: BinaryIO, shape: tuple[int, int, int], white: int) -> Array:
+    numbers = (int(word) for line in stream for word in line.split(b"#")[0].split())
+    samples = np.fromiter(numbers, np.uint32, math.prod(shape)).reshape(shape)
+    return _checked(samples, white)
+
+
+def _checked(samples: Array, white: int) -> Array:
+    if samples.max() > white:
+        raise ValueError("a sample is above white")
+    return samples.astype(np.uint8 if white < 256 else np.uint16)

@@ -1,0 +1,119 @@
+"""What users may pass as images and numbers, and one sentence for everything else."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+import numpy as np
+
+from nlnet.arrays import Array
+from nlnet.errors import InputError
+
+DATA_RANGES = {
+    np.dtype(np.uint8): 255.0,
+    np.dtype(np.uint16): 65535.0,
+    np.dtype(np.float32): 1.0,
+    np.dtype(np.float64): 1.0,
+}
+"""The supported dtypes, and the data range each stands for unless another one is given."""
+
+KINDS = {1: "grayscale", 3: "color"}
+"""The numbers of channels an image may have, and what they make it."""
+
+
+def check_dtype(pixels: Array) -> float:
+    """Return the dtype's default data range; refuse dtypes other than the supported ones."""
+    default_range = DATA_RANGES.get(pixels.dtype.newbyteorder("="))
+    if default_range is None:
+        raise InputError(
+            f"The image's dtype is {pixels.dtype}, but must be uint8, uint16, float32 or float64."
+        )
+    return default_range
+
+
+def check_channel_axis(pixels: Array, channel_axis: int | None) -> int | None:
+    """Return the axis of the channels, None for a 2-D image."""
+    if pixels.ndim not in (2, 3):
+        raise InputError(
+            f"The image has shape {pixels.shape}, but must be (H, W) for gray or (H, W, 3) for RGB."
+        )
+    if channel_axis is None:
+        if pixels.ndim == 2:
+            return None
+        if pixels.shape[-1] != 3:
+            raise InputError(
+                f"The image has shape {pixels.shape}, but the last of three axes must be 3 (RGB); "
+                "name another with channel_axis, pass alpha and pages of a stack separately."
+            )
+        return -1
+    if not isinstance(channel_axis, numbers.Integral) or isinstance(channel_axis, bool):
+        raise InputError(f"channel_axis is {channel_axis!r}, but must be an integer or None.")
+    if pixels.ndim != 3 or not -3 <= channel_axis < 3:
+        raise InputError(
+            f"channel_axis is {channel_axis}, but the image of shape {pixels.shape} has no such "
+            "channel axis; it must be one of the three axes of a 3-D image."
+        )
+    if pixels.shape[channel_axis] not in KINDS:
+        raise InputError(
+            f"Axis {channel_axis} of the image has {pixels.shape[channel_axis]} channels, "
+            "but must have 3 (RGB) or 1 (gray)."
+        )
+    return int(channel_axis)
+
+
+def to_planes(pixels: Array, axis: int | None) -> Array:
+    """Return a view with the channels first, (C, H, W); a single one for gray."""
+    return pixels[np.newaxis] if axis is None else np.moveaxis(pixels, axis, 0)
+
+
+def from_planes(planes: Array, axis: int | None) -> Array:
+    """Return a view with the channels where they were, the inverse of :func:`to_planes`."""
+    return planes[0] if axis is None else np.moveaxis(planes, 0, axis)
+
+
+def check_finite(pixels: Array) -> None:
+    """Raise InputError if a value is NaN, infinite or too large for float32."""
+    if pixels.dtype.kind == "u":
+        return
+    largest = np.finfo(np.float32).max
+    # Written so that NaN does not pass.
+    unusable = pixels.size - int(np.count_nonzero(np.abs(pixels) <= largest))
+    if unusable:
+        raise InputError(
+            f"The image has {unusable} values that are NaN, infinite or too large for float32, "
+            "but all must be finite."
+        )
+
+
+def check_data_range(data_range: object) -> float:
+    """Return the data range as a float, if it can be one."""
+    number = check_number("data_range", data_range)
+    if not (0 < number < math.inf):
+        raise InputError(f"data_range is {number:g}, but must be above 0 and finite.")
+    return number
+
+
+def check_sigma(sigma: object, data_range: float) -> float:
+    """Return sigma as a float, if it can be the noise of an image of that data range."""
+    number = check_number("sigma", sigma)
+    if not 0 < number <= data_range:
+        raise InputError(
+            f"sigma is {number:g}, but must be above 0 and at most the data range, {data_range:g}."
+        )
+    return number
+
+
+def check_number(name: str, value: object) -> float:
+    """Return a real number as a float."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}, but must be a number.")
+    return float(value)
+
+
+def check_count(name: str, value: object) -> None:
+    """Raise InputError unless the value is None or a whole number of at least 1."""
+    if value is None:
+        return
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}, but must be a whole number of at least 1.")

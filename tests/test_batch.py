@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import noisy_pixels
+
+import nlnet.file_denoising
+from nlnet.cli import main
+from nlnet.errors import FileError
+from nlnet.images import ImageFile, read_image, write_image
+
+NAMES = ("a.png", "b.tif", "sub/c.png", "sub/deep/d.ppm")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Gray and color images in a tree."""
+    path = tmp_path / "in"
+    for seed, name in enumerate(NAMES):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        channels = 3 if name.endswith("ppm") else 1
+        write_image(path / name, ImageFile(noisy_pixels(np.uint8, channels, seed)))
+    return path
+
+
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, gray_model_file: Path, color_model_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Denoise into the folder ``out``, with the models of the tests instead of the shipped ones."""
+    models = {"gray-5x5": gray_model_file, "color-5x5": color_model_file}
+    select = nlnet.denoising.select_model
+    monkeypatch.setattr(
+        nlnet.denoising, "select_model", lambda name, sigma: select(models.get(name, name), sigma)
+    )
+
+    def start(*inputs: object, options: str = "--recursive", sigma: str = "25") -> int:
+        arguments = ["denoise", *inputs, "-o", tmp_path / "out", "--sigma", sigma]
+        return main([*map(str, arguments), *options.split()])
+
+    return start
+
+
+def outputs(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_tree(
+    folder: Path,
+    run: Run,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    workers: int,
+) -> None:
+    assert run(folder, options=f"--recursive --workers {workers}") == 0
+    assert outputs(tmp_path / "out") == set(NAMES)
+    for name in NAMES:
+        before, after = (read_image(tmp_path / top / name).pixels for top in ("in", "out"))
+        assert after.shape == before.shape
+        assert after.std() < 0.9 * before.std()
+    captured = capsys.readouterr()
+    assert captured.out == "4 written\n"
+    assert captured.err == ""
+
+
+def test_one_bad_file_does_not_stop_the_rest(
+    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "b.tif").write_bytes(b"no image")
+    (folder / "sub" / "gone.png").symlink_to(tmp_path / "nowhere")
+    (folder / "sub" / "self.png").symlink_to(folder / "sub" / "self.png")
+    (folder / "tiny.png").write_bytes((folder / "a.png").read_bytes()[:60])
+    (folder / "loop").symlink_to(folder)
+    assert run(folder) == 1
+    assert outputs(tmp_path / "out") == {"a.png", "sub/c.png", "sub/deep/d.ppm"}
+    captured = capsys.readouterr()
+    assert captured.out == "3 written, 4 failed\n"
+    *errors, last = captured.err.splitlines()
+    assert len(errors) == 4
+    assert all(line.startswith("nlnet: error: ") for line in errors)
+    for name in ("b.tif", "gone.png", "self.png", "tiny.png"):
+        assert sum(name in line for line in errors) == 1
+        assert name in last
+
+
+def test_a_file_that_vanishes(
+    folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = nlnet.batch.denoise_file
+
+    def vanish(source: Path, *rest: object) -> object:
+        (folder / "b.tif").unlink(missing_ok=True)
+        return work(source, *rest)
+
+    monkeypatch.setattr(nlnet.batch, "denoise_file", vanish)
+    assert run(folder) == 1
+    assert outputs(tmp_path / "out") == set(NAMES) - {"b.tif"}
+
+
+def test_existing_outputs_are_skipped_or_replaced_as_asked(
+    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "sub").mkdir(parents=True)
+    (tmp_path / "out" / "sub" / "c.png").write_bytes(b"precious")
+    (tmp_path / "out" / "a.png").symlink_to(tmp_path / "elsewhere.png")
+    assert run(folder) == 0
+    assert "2 written, 2 skipped that exist (--overwrite" in capsys.readouterr().out
+    assert (tmp_path / "out" / "sub" / "c.png").read_bytes() == b"precious"
+    (tmp_path / "out" / "a.png").unlink()
+    assert run(folder, options="--recursive --overwrite") == 0
+    assert capsys.readouterr().out == "4 written\n"
+    assert read_image(tmp_path / "out" / "sub" / "c.png").pixels.shape == (24, 32)
+
+
+def test_an_output_that_is_no_plain_file(
+    folder: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "a.png").mkdir(parents=True)
+    assert run(folder, options="--overwrite") == 1
+    assert "a.png' exists, but is not a plain file" in capsys.readouterr().err
+
+
+def test_a_single_file_into_a_folder(folder: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert run(folder / "a.png") == 0
+    assert run(folder / "sub" / "*.png") == 0
+    assert outputs(tmp_path / "out") == {"a.png", "c.png"}
+
+
+def test_sigma_is_said_for_each_file(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(folder, sigma="auto") == 0
+    told = capsys.readouterr().out
+    for name in NAMES:
+        assert f"{folder / name}: estimated sigma 2" in told
+
+
+def test_errors_of_all_files_are_one(
+    folder: Path, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    place = ["denoise", folder, "-o", tmp_path / "out", "--sigma", 25]
+    assert "Unknown model 'best'" in fails(*place, "--model", "best")
+    assert "device is 'gpu'" in fails(*place, "--device", "gpu")
+    assert "--preview shows one image" in fails(*place, "--preview", tmp_path / "x.png")
+    assert "no images" in fails(*place[:1], tmp_path, *place[2:])
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_inside_a_file(folder: Path, fails: Callable[..., str]) -> None:
+    place = folder / "a.png" / "out"
+    assert "Cannot make the output folder" in fails("denoise", folder, "-o", f"{place}/")
+
+
+def test_an_unusual_name_makes_one_line(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "line\nbreak.png").write_bytes(b"no image")
+    assert run(folder) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+# Interruptions
+
+
+def test_a_full_disk_ends_the_run(
+    folder: Path,
+    run: Run,
+    tmp_path: Path,
+    fails: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+
+    def full(path: Path, data: bytes) -> None:
+        calls.append(path)
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        except OSError as error:
+            raise FileError(f"Cannot write {str(path)!r}: No space left on device.") from error
+
+    monkeypatch.setattr(nlnet.images, "write_atomically", full)
+    arguments = [folder, "-o", tmp_path / "out", "--sigma", 25, "--recursive"]
+    assert "No space left on device" in fails("denoise", *arguments)
+    assert len(calls) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a small file system")
+def test_a_disk_that_is_really_full(
+    tmp_path: Path, gray_model_file: Path, fails: Callable[..., str]
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no permission to mount a small file system")
+    try:
+        noise = np.random.default_rng(0).integers(0, 256, (300, 300)).astype(np.uint8)
+        write_image(tmp_path / "large.png", ImageFile(noise))
+        write_image(disk / "out.png", ImageFile(noise[:20, :20]))
+        before = (disk / "out.png").read_bytes()
+        options = ["-o", disk / "out.png", "--sigma", 1, "--overwrite", "--model", gray_model_file]
+        assert "No space left" in fails("denoise", tmp_path / "large.png", *options)
+        assert (disk / "out.png").read_bytes() == before
+        assert [path.name for path in disk.iterdir()] == ["out.png"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_ctrl_c_leaves_whole_files(
+    folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, done = nlnet.batch.denoise_file, []
+
+    def interrupt(source: Path, *rest: object) -> object:
+        result = work(source, *rest)
+        done.append(source)
+        if len(done) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+        return result
+
+    monkeypatch.setattr(nlnet.batch, "denoise_file", interrupt)
+    assert run(folder) == 130
+    first = outputs(tmp_path / "out")
+    assert 2 <= len(first) < 4
+    assert run(folder) == 0
+    assert outputs(tmp_path / "out") == set(NAMES)
+
+
+STARTER = """
+import os, sys
+import numpy, nlnet.batch, nlnet.plan
+from nlnet.cli import main
+# Imports and compiles here, so that each run starts at once.
+nlnet.denoise(numpy.zeros((64, 64), "u1"), 25, model=sys.argv[-1], threads=1)
+for _ in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(main(sys.argv[1:]))
+    print(pid, flush=True)
+    os.waitpid(pid, 0)
+    print("ended", flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill -9")
+def test_kill_9_ten_times_at_random(tmp_path: Path, gray_model_file: Path) -> None:
+    """No half-written file under a final name; the next run does the rest and only the rest."""
+    names = {f"{number:02}.png" for number in range(40)}
+    (tmp_path / "in").mkdir()
+    for name in names:
+        pixels = np.random.default_rng(int(name[:2])).integers(0, 256, (150, 150))
+        write_image(tmp_path / "in" / name, ImageFile(pixels.astype(np.uint8)))
+    out = tmp_path / "out"
+    out.mkdir()
+    options = ["--sigma", "25", "--workers", "2", "--model", gray_model_file]
+    command = [sys.executable, "-c", STARTER, "denoise", tmp_path / "in", "-o", out, *options]
+    rng = np.random.default_rng(0)
+    seen: dict[str, tuple[int, bytes]] = {}
+
+    def check() -> None:
+        found = {path.name: path for path in out.glob("*.png")}
+        assert set(seen) <= set(found)
+        for name, path in found.items():
+            state = (path.stat().st_mtime_ns, path.read_bytes())
+            assert seen.setdefault(name, state) == state  # written once, and never again
+            assert read_image(path).pixels.shape == (150, 150)
+
+    with subprocess.Popen(
+        list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as starter:
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        for _ in range(10):
+            starter.stdin.write("go\n")
+            run_id = int(starter.stdout.readline())
+            wanted, deadline = len(seen) + int(rng.integers(1, 4)), time.monotonic() + 60
+            while len(list(out.glob("*.png"))) < wanted:
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            time.sleep(float(rng.uniform(0, 0.02)))
+            os.kill(run_id, signal.SIGKILL)
+            while starter.stdout.readline() != "ended\n":
+                pass
+            check()
+        before = len(seen)
+        starter.stdin.write("go\n")
+        said = [starter.stdout.readline() for _ in range(3)]
+        starter.stdin.close()
+    check()
+    assert before < len(names)
+    assert set(seen) == names
+    rest = f"{len(names) - before} written, {before} skipped"
+    assert any(line.startswith(rest) for line in said)

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+from conftest import noisy_pixels, random_image
+
+import nlnet
+import nlnet.file_denoising
+from nlnet.cli import main
+from nlnet.images import ImageFile, read_image, write_image
+
+
+@dataclasses.dataclass
+class Asked:
+    """What `denoise` was asked for."""
+
+    sigma: float
+    data_range: float
+    clip: bool
+    options: dict[str, object]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
+    calls: list[Asked] = []
+
+    def record(
+        pixels: np.ndarray, sigma: float, *, data_range: float, clip: bool, **options: object
+    ) -> np.ndarray:
+        calls.append(Asked(sigma, data_range, clip, options))
+        return pixels // 2 if pixels.dtype.kind == "u" else pixels / 2
+
+    monkeypatch.setattr(nlnet.file_denoising, "denoise", record)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "expected"),
+    [
+        (np.uint8, (), Asked(25, 255, True, {})),
+        (np.uint16, (), Asked(25 * 257, 65535, True, {})),
+        (np.uint16, ("--data-range", 4095), Asked(25 * 4095 / 255, 4095, True, {})),
+        (np.float32, (), Asked(25 / 255, 1, False, {})),
+        (np.float32, ("--data-range", "1e4"), Asked(25 * 1e4 / 255, 1e4, False, {})),
+    ],
+)
+def test_sigma_is_on_the_8_bit_scale(
+    tmp_path: Path, asked: list[Asked], dtype: type, options: tuple[object, ...], expected: Asked
+) -> None:
+    write_image(tmp_path / "in.tif", ImageFile(noisy_pixels(dtype)))
+    arguments = ["denoise", tmp_path / "in.tif", "-o", tmp_path / "out.tif", "--sigma", "25"]
+    assert main(list(map(str, [*arguments, *options]))) == 0
+    (call,) = asked
+    assert call.sigma == pytest.approx(expected.sigma)
+    assert (call.data_range, call.clip) == (expected.data_range, expected.clip)
+
+
+def test_options_reach_the_work(
+    noisy_file: Path, gray_model_file: Path, tmp_path: Path, asked: list[Asked]
+) -> None:
+    wanted = {"max_memory": 3 * 2**29, "threads": 3, "model": str(gray_model_file)}
+    files = ["denoise", str(noisy_file), "-o", str(tmp_path / "out.png"), "--sigma", "25"]
+    options = ["--max-memory", "1.5G", "--threads", "3", "--model", str(gray_model_file)]
+    assert main([*files, *options]) == 0
+    found = {name: value for name, value in asked[0].options.items() if name != "progress"}
+    assert found == {**wanted, "device": "cpu"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--sigma", "auto"]])
+def test_sigma_is_estimated_and_said(
+    tmp_path: Path,
+    asked: list[Asked],
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    pixels = np.random.default_rng(0).normal(30000, 2570, (100, 100)).astype(np.uint16)
+    write_image(tmp_path / "in.png", ImageFile(pixels))
+    files = ["denoise", str(tmp_path / "in.png"), "-o", str(tmp_path / "out.png")]
+    assert main([*files, *arguments]) == 0
+    assert asked[0].sigma == nlnet.estimate_sigma(pixels)
+    told = capsys.readouterr().out
+    assert told == f"{tmp_path / 'in.png'}: estimated sigma {asked[0].sigma / 257:.2f}\n"
+
+
+def test_an_image_without_noise_is_copied(
+    tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ramp = np.tile(np.arange(64, dtype=np.uint8), (64, 1))
+    write_image(tmp_path / "in.jpg", ImageFile(ramp))
+    for out in ("out.jpg", "out.png"):
+        assert main(["denoise", str(tmp_path / "in.jpg"), "-o", str(tmp_path / out)]) == 0
+        told = capsys.readouterr().out
+        assert "estimated sigma 0." in told
+        assert "left as it is, with noise below 0.5" in told
+    assert asked == []
+    assert (tmp_path / "out.jpg").read_bytes() == (tmp_path / "in.jpg").read_bytes()
+    before, after = (read_image(tmp_path / name).pixels for name in ("in.jpg", "out.png"))
+    np.testing.assert_array_equal(after, before)
+
+
+def test_estimates_of_a_stack(
+    tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    stack = np.stack([rng.normal(0.5, sigma / 255, (99, 99)) for sigma in (0.1, 10, 20)])
+    np.save(tmp_path / "in.npy", stack)
+    assert main(["denoise", str(tmp_path / "in.npy"), "-o", str(tmp_path / "out.npy")]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"estimated sigma 0\.\d+ to (19|20)\.\d+", told)
+    assert "1 of 3 pages left as it is" in told
+    assert [call.sigma * 255 for call in asked] == pytest.approx([10, 20], rel=0.1)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy")[0], stack[0])
+
+
+def test_strength_blends(noisy_file: Path, tmp_path: Path, asked: list[Asked]) -> None:
+    before = read_image(noisy_file).pixels.astype(float)
+    for strength in (0, 0.25, 1):
+        out = tmp_path / f"{strength}.png"
+        options = ["--sigma", "25", "--strength", str(strength)]
+        assert main(["denoise", str(noisy_file), "-o", str(out), *options]) == 0
+        expected = before + strength * (before // 2 - before)
+        np.testing.assert_array_equal(read_image(out).pixels, np.rint(expected))
+
+
+def test_conversions_are_said(
+    tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
+) -> None:
+    PIL.Image.fromarray(random_image((20, 24, 3))).convert("P").save(tmp_path / "in.png")
+    source, target = str(tmp_path / "in.png"), str(tmp_path / "out.ppm")
+    assert main(["denoise", source, "-o", target, "--sigma", "9"]) == 0
+    told = capsys.readouterr().out
+    assert "its palette of colors becomes RGB" in told
+    assert "PPM holds no metadata" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--strength=2"], "'2' must be a number from 0 to 1"),
+        (["--strength=x"], "from 0 to 1"),
+        (["--data-range=0"], "'0' must be a number above 0"),
+        (["--data-range=inf"], "above 0"),
+        (["--max-memory=lots"], "'lots' must be a number of bytes, such as 500M or 2G"),
+        (["--max-memory=0"], "number of bytes"),
+        (["--max-pixels=0"], "at least 1"),
+        (["--workers=0"], "at least 1"),
+        (["--device=gpu"], "device is 'gpu', but must be one of cpu, cuda, mps"),
+        (["--model=best"], "Unknown model 'best'; the shipped ones are"),
+        (["--preview=look.jpg"], "must have the suffix '.png'"),
+        (["--preview=out.png"], "both"),
+    ],
+)
+def test_bad_options(
+    noisy_file: Path,
+    tmp_path: Path,
+    fails: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in fails("denoise", noisy_file, "-o", "out.png", "--sigma=25", *options)
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_too_many_pixels(noisy_file: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    write_image(tmp_path / "big.png", ImageFile(np.zeros((1001, 1000), np.uint8)))
+    options = ["-o", tmp_path / "out.png", "--sigma", 25, "--max-pixels", 1]
+    assert "1000x1001 pixels" in fails("denoise", tmp_path / "big.png", *options)
+
+
+def test_preview(noisy_file: Path, gray_model_file: Path, tmp_path: Path) -> None:
+    look = tmp_path / "look.png"
+    options = ["--sigma", "25", "--model", str(gray_model_file), "--preview", str(look)]
+    assert main(["denoise", str(noisy_file), "-o", str(tmp_path / "out.png"), *options]) == 0
+    _, width, channels = read_image(look).pixels.shape
+    assert channels == 3
+    assert width > 3 * 240

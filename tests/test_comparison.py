@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+from conftest import noisy_pixels
+
+from nlnet.cli import main
+from nlnet.comparison import compare, preview_figure
+from nlnet.errors import InputError
+from nlnet.figures import Panel, draw_panels
+from nlnet.file_denoising import Outcome
+from nlnet.images import ImageFile, read_image, write_image
+from nlnet.metrics import psnr, ssim
+from nlnet.noise import add_noise
+
+RED = np.array([220, 40, 40])
+
+
+def red_frames(figure: ImageFile) -> int:
+    """Count the pixels of frames."""
+    return int((figure.pixels == RED).all(axis=-1).sum())
+
+
+# Figures
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 9), (64, 48), (300, 451, 3), (900, 200), (30, 2000)])
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_images_of_any_size_can_be_drawn(shape: tuple[int, ...], count: int) -> None:
+    pixels = np.random.default_rng(0).uniform(0, 255, shape)
+    figure = draw_panels([Panel(pixels, f"panel {n}", "a note") for n in range(count)])
+    height, width, channels = figure.pixels.shape
+    assert figure.pixels.dtype == np.uint8
+    assert channels == 3
+    assert count * 240 <= width <= 2100
+    assert height <= 1400
+    assert red_frames(figure) > 0
+
+
+def test_the_detail_is_where_there_is_most_to_see() -> None:
+    pixels = np.full((300, 400), 100.0)
+    pixels[200:280, 300:390] += 80 * (np.indices((80, 90)).sum(axis=0) % 2)
+    figure = draw_panels([Panel(pixels, "detail")])
+    bottom = figure.pixels[-350:-100]  # the enlarged part
+    assert (bottom == 180).all(axis=-1).mean() > 0.2
+
+
+def test_a_detail_of_choice() -> None:
+    pixels = np.zeros((300, 400))
+    pixels[:20, :20] = 200
+    shown = [
+        int((draw_panels([Panel(pixels, "x")], centre).pixels == 200).all(axis=-1).sum())
+        for centre in ((0, 0), (399, 299))
+    ]
+    assert shown[0] > 4 * shown[1]
+    with pytest.raises(InputError, match="400,0 lies outside of the image of 400x300"):
+        draw_panels([Panel(pixels, "x")], (400, 0))
+
+
+def test_names_of_all_kinds_fit() -> None:
+    pixels = np.zeros((50, 50))
+    for title in ("x" * 300, "<b>&amp;", "图像", "", "line\nbreak"):
+        assert draw_panels([Panel(pixels, title)] * 2).pixels.shape[1] < 1300
+
+
+def test_sizes_must_agree() -> None:
+    with pytest.raises(InputError, match="10x8 and 8x8 pixels"):
+        draw_panels([Panel(np.zeros((8, 8)), "a"), Panel(np.zeros((8, 10)), "b")])
+
+
+# Preview
+
+
+def outcome(before: ImageFile, after: ImageFile) -> Outcome:
+    return Outcome(before, after, (25.0,), estimated=True, notes=())
+
+
+def test_what_was_removed_is_shown_around_gray() -> None:
+    before = noisy_pixels(np.uint16)
+    after = np.full_like(before, 30000)
+    figure = preview_figure(outcome(ImageFile(before), ImageFile(after))).pixels
+    removed = figure[20:200, -400:-50].astype(float)
+    assert removed.mean() == pytest.approx(128, abs=25)
+    assert removed.std() > 30
+    unchanged = preview_figure(outcome(ImageFile(before), ImageFile(before))).pixels
+    assert (unchanged[20:200, -400:-100] == 128).mean() > 0.9
+
+
+def test_a_preview_is_upright(tmp_path: Path) -> None:
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 6
+    PIL.Image.fromarray(np.zeros((40, 120), np.uint8)).save(tmp_path / "a.jpg", exif=exif)
+    turned = read_image(tmp_path / "a.jpg")
+    flat = dataclasses.replace(turned, metadata=None)
+    assert preview_figure(outcome(turned, turned)).pixels.shape[0] > 800
+    assert preview_figure(outcome(flat, flat)).pixels.shape[0] < 800
+
+
+# Comparison
+
+
+def test_figures_are_those_of_evaluation() -> None:
+    clean = noisy_pixels(np.uint8, 3)
+    noisy = add_noise(clean, 30)
+    images = [("noisy", ImageFile(noisy.astype(np.float32) / 255)), ("same", ImageFile(clean))]
+    (first, second), figure = compare(ImageFile(clean), images)
+    clipped = np.clip(noisy, 0, 255)
+    assert first.psnr == pytest.approx(psnr(clean, clipped), abs=1e-4)
+    assert first.ssim == pytest.approx(ssim(clean, clipped), abs=1e-5)
+    assert second.psnr == float("inf")
+    assert figure.pixels.shape[1] > 3 * 240
+
+
+@pytest.mark.parametrize("other", [np.zeros((24, 31), np.uint8), np.zeros((24, 32, 3), np.uint8)])
+def test_images_to_compare_must_be_alike(other: np.ndarray) -> None:
+    with pytest.raises(InputError, match=r"'b' is .*, but the clean image is 32x24 pixels in gray"):
+        compare(ImageFile(noisy_pixels(np.uint8)), [("b", ImageFile(other))])
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clean, noisy, figure = (tmp_path / name for name in ("clean.png", "noisy.tif", "fig.png"))
+    write_image(clean, ImageFile(noisy_pixels(np.uint8)))
+    options = ["--sigma", "25", "--seed", "3"]
+    assert main(["add-noise", str(clean), "-o", str(noisy), *options]) == 0
+    files = [str(clean), str(noisy), str(clean)]
+    assert main(["compare", *files, "-o", str(figure), "--crop", "3,20"]) == 0
+    header, first, second = capsys.readouterr().out.splitlines()
+    assert header.split() == ["image", "PSNR", "SSIM"]
+    expected = psnr(read_image(clean).pixels, read_image(noisy).pixels)
+    assert first.split()[:2] == ["noisy.tif", f"{expected:.3f}"]
+    assert second.split()[:2] == ["clean.png", "inf"]
+    assert read_image(figure).pixels.shape[2] == 3
+
+
+def test_bad_comparisons(tmp_path: Path, fails: Callable[..., str]) -> None:
+    clean = tmp_path / "clean.png"
+    write_image(clean, ImageFile(noisy_pixels(np.uint8)))
+    before = clean.read_bytes()
+    assert "required" in fails("compare", clean, "-o", tmp_path / "fig.png")
+    assert "is the input itself" in fails("compare", clean, clean, "-o", clean, "--overwrite")
+    assert "'.png'" in fails("compare", clean, clean, "-o", tmp_path / "fig.jpg")
+    point = ["-o", tmp_path / "fig.png", "--crop"]
+    assert "two whole numbers" in fails("compare", clean, clean, *point, "7")
+    assert "lies outside" in fails("compare", clean, clean, *point, "7,99")
+    assert clean.read_bytes() == before
+    assert not (tmp_path / "fig.png").exists()
+
+
+# Noise
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "unit", "white"),
+    [
+        (np.uint8, [], 1, 255),
+        (np.uint16, [], 257, 65535),
+        (np.uint16, ["--data-range", "4095"], 4095 / 255, 4095),
+        (np.float32, [], 1 / 255, None),
+    ],
+)
+def test_noise_is_that_of_the_protocol(
+    tmp_path: Path, dtype: Any, options: list[str], unit: float, white: float | None
+) -> None:
+    clean = np.linspace(0, white or 1, 24 * 32).reshape(24, 32).astype(dtype)
+    write_image(tmp_path / "in.tif", ImageFile(clean, np.flipud(clean)))
+    files = ["add-noise", str(tmp_path / "in.tif"), "-o", str(tmp_path / "out.tif")]
+    assert main([*files, "--sigma", "40", "--seed", "7", *options]) == 0
+    expected = add_noise(clean, 40 * unit, seed=7)
+    if white is not None:
+        expected = np.rint(np.clip(expected, 0, white))
+    result = read_image(tmp_path / "out.tif")
+    np.testing.assert_allclose(result.pixels, expected, rtol=1e-6)
+    np.testing.assert_array_equal(result.alpha, np.flipud(clean))
+
+
+def test_noise_of_a_stack_and_bad_calls(tmp_path: Path, fails: Callable[..., str]) -> None:
+    np.save(tmp_path / "in.npy", np.zeros((2, 16, 16)))
+    files = [tmp_path / "in.npy", "-o", tmp_path / "out.npy"]
+    assert main(["add-noise", *map(str, files), "--sigma", "255", "--seed", "5"]) == 0
+    expected = np.stack([add_noise(np.zeros((16, 16)), 1, seed) for seed in (5, 6)])
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected)
+    assert "required" in fails("add-noise", *files)
+    assert "'auto' must be a number" in fails("add-noise", *files, "--sigma", "auto")
+    assert "--overwrite" in fails("add-noise", *files, "--sigma", 5)
+    png = [files[0], "-o", tmp_path / "out.png", "--sigma", 5]
+    assert "PNG cannot hold float64 values; write npy" in fails("add-noise", *png)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nlnet
+from nlnet.errors import InputError
+from nlnet.estimation import _PATCH_SIZES, _texture_of_noise
+from nlnet.evaluate import read_clean
+from nlnet.noise import add_noise
+
+
+def scene(height: int = 160, width: int = 200, channels: int = 1) -> np.ndarray:
+    """Smooth areas, edges and a textured corner, from 40 to 210."""
+    y, x = np.mgrid[:height, :width]
+    image = 90 + 40 * np.sin(x / 31) + 40 * (x + y > 170)
+    image[: height // 3, : width // 3] += (
+        30 * np.sign(np.sin(1.3 * (x + 2 * y)))[: height // 3, : width // 3]
+    )
+    return image if channels == 1 else np.dstack([image, 250 - image, image[::-1]])
+
+
+@pytest.mark.parametrize("sigma", [2, 5, 15, 25, 50])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_noise_of_known_strength(sigma: float, channels: int) -> None:
+    noisy = add_noise(scene(channels=channels), sigma)
+    assert nlnet.estimate_sigma(noisy) == pytest.approx(sigma, rel=0.05)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+def test_the_answer_is_in_the_units_of_the_image(dtype: type) -> None:
+    noisy = np.clip(add_noise(scene(), 12), 0, 255)
+    unit = {np.uint8: 1, np.uint16: 257}.get(dtype, 1 / 255)
+    given = (np.rint(noisy * unit) if unit >= 1 else noisy * unit).astype(dtype)
+    found = nlnet.estimate_sigma(given)
+    assert type(found) is float
+    assert found / unit == pytest.approx(12, rel=0.05)
+
+
+@pytest.mark.parametrize("offset", [0.0, -1e3, 1e6])
+def test_an_offset_does_not_matter(offset: float) -> None:
+    noisy = add_noise(scene(), 10)
+    expected = nlnet.estimate_sigma(noisy)
+    assert nlnet.estimate_sigma(noisy + offset) == pytest.approx(expected, rel=1e-3)
+
+
+def test_clipped_noise_is_not_taken_for_less_noise() -> None:
+    """Half of the image is black and white, with its noise cut off as in an 8-bit file."""
+    image = scene()
+    image[:, :50], image[:, 150:] = 0, 255
+    noisy = np.rint(np.clip(add_noise(image, 20), 0, 255)).astype(np.uint8)
+    assert nlnet.estimate_sigma(noisy) == pytest.approx(20, rel=0.05)
+
+
+def test_black_bars_do_not_matter() -> None:
+    noisy = np.clip(add_noise(scene(), 10), 1, 255)
+    framed = np.pad(noisy, 40)
+    assert nlnet.estimate_sigma(framed) == pytest.approx(10, rel=0.05)
+
+
+def test_no_noise() -> None:
+    steps = np.repeat(np.arange(0, 250, 25, dtype=np.uint8), 20)
+    for image in (np.full((64, 64), 7, np.uint8), np.tile(steps, (64, 1)), np.zeros((9, 9))):
+        assert nlnet.estimate_sigma(image) == pytest.approx(0, abs=0.1)
+
+
+def test_channel_axis() -> None:
+    noisy = add_noise(scene(channels=3), 10)
+    expected = nlnet.estimate_sigma(noisy)
+    assert nlnet.estimate_sigma(np.moveaxis(noisy, -1, 0), channel_axis=0) == expected
+    single = nlnet.estimate_sigma(noisy[..., :1], channel_axis=-1)
+    assert single == nlnet.estimate_sigma(noisy[..., 0])
+
+
+@pytest.mark.parametrize(("side", "error"), [(8, 0.5), (16, 0.35), (32, 0.2), (64, 0.1)])
+def test_small_images(side: int, error: float) -> None:
+    estimates = [
+        nlnet.estimate_sigma(add_noise(np.full((side, side), 100.0), 10, seed)) for seed in range(9)
+    ]
+    assert np.mean(estimates) == pytest.approx(10, rel=error)
+
+
+def test_large_images_are_sampled() -> None:
+    noisy = np.tile(add_noise(scene(400, 500), 10), (6, 6))
+    assert nlnet.estimate_sigma(noisy.astype(np.float32)) == pytest.approx(10, rel=0.05)
+
+
+def test_the_quantile_is_near_that_of_the_gamma_distribution() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for size in _PATCH_SIZES:
+        degrees, trace = size**2 - 4, size * (size - 2)
+        exact = stats.gamma.ppf(1 - 1e-6, degrees / 2, scale=2 * trace / degrees)
+        assert _texture_of_noise(size) == pytest.approx(exact, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (np.zeros((7, 100)), "100x7 pixels, but estimating its noise takes at least 8x8"),
+        (np.full((16, 16), np.nan), "256 values that are NaN"),
+        (np.zeros((16, 16), np.int32), "dtype is int32"),
+        (np.zeros((16, 16, 4)), "last of three axes must be 3"),
+        (np.zeros(16), "has shape"),
+    ],
+)
+def test_bad_images(image: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        nlnet.estimate_sigma(image)
+
+
+@pytest.mark.parametrize("sigma", [5, 25])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_photographs(shared: Path, sigma: float, channels: int) -> None:
+    paths = sorted((shared / "data" / "bsds500" / "val").iterdir())[::12]
+    errors = [
+        abs(nlnet.estimate_sigma(add_noise(read_clean(path, channels), sigma, seed)) / sigma - 1)
+        for seed, path in enumerate(paths)
+    ]
+    assert np.mean(errors) < 0.05
