@@ -88,3 +88,7 @@ clean:  ## remove the environment and everything built
 .PHONY: clean-cache
 clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
+
+.PHONY: figures
+figures: setup  ## the README's picture
+	$(BIN)/python -m scripts.figures

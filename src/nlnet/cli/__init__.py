@@ -31,6 +31,18 @@ from nlnet.errors import NLNetError
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+_COMMANDS = (
+    denoise,
+    compare,
+    serve,
+    evaluate,
+    models,
+    import_model,
+    add_noise,
+    train,
+    curves,
+    inspect_model,
+)
 _DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
 _EPILOG = """\
 examples:
@@ -62,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"nlnet {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (denoise, compare, serve, evaluate, models, import_model, add_noise, train, curves, inspect_model):
+    for command in _COMMANDS:
         command.add_parser(commands)
     return parser
 

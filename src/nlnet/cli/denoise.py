@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,6 +121,7 @@ def add_parser(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
     from nlnet.file_denoising import Settings
+    from nlnet.kernels.compile import on_first_compilation
 
     settings = Settings(
         sigma=arguments.sigma,
@@ -133,12 +135,20 @@ def run(arguments: argparse.Namespace) -> int:
     )
     settings.check()
     output = Path(arguments.output)
-    if not _means_folder(arguments.inputs, arguments.output):
-        _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
-        return 0
-    if arguments.preview is not None:
-        raise InputError("--preview shows one image, but the output is a folder.")
-    return denoise_many(output, settings, arguments)
+    with on_first_compilation(_say_that_it_compiles):
+        if not _means_folder(arguments.inputs, arguments.output):
+            _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
+            return 0
+        if arguments.preview is not None:
+            raise InputError("--preview shows one image, but the output is a folder.")
+        return denoise_many(output, settings, arguments)
+
+
+def _say_that_it_compiles() -> None:
+    print(
+        "nlnet: compiling for this CPU; this takes some seconds, but only the first time",
+        file=sys.stderr,
+    )
 
 
 def _means_folder(inputs: Sequence[str], output: str) -> bool:

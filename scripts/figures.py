@@ -1,0 +1,42 @@
+"""The README's picture: ``make figures``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyvips
+
+import nlnet
+from nlnet.comparison import compare
+from nlnet.files import write_atomically
+from nlnet.images import ImageFile, read_image
+from nlnet.noise import add_noise
+from scripts.results import PROJECT
+
+SIGMA = 25
+WIDTH = 1200
+
+
+def main() -> None:
+    """Add noise to the bundled photo, denoise it, and draw the three side by side."""
+    clean = read_image(PROJECT / "examples" / "cat.png")
+    noisy = add_noise(clean.pixels, SIGMA, seed=0).astype(np.float32)
+    denoised = nlnet.denoise(noisy, SIGMA, data_range=255)
+    shown = [
+        (f"noise of sigma {SIGMA}", ImageFile(_to_bytes(noisy))),
+        ("denoised", ImageFile(_to_bytes(denoised))),
+    ]
+    comparisons, figure = compare(clean, shown, name="original")
+    target = PROJECT / "docs" / "images" / "cat.jpg"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
+    write_atomically(target, small.jpegsave_buffer(Q=85, strip=True))
+    for comparison in comparisons:
+        print(f"{comparison.name}: {comparison.psnr:.2f} dB, SSIM {comparison.ssim:.3f}")
+
+
+def _to_bytes(pixels: np.ndarray) -> np.ndarray:
+    return np.rint(np.clip(pixels, 0, 255)).astype(np.uint8)
+
+
+if __name__ == "__main__":
+    main()
