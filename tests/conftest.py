@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -15,6 +16,10 @@ from nlnet.config import NetworkConfig
 from nlnet.images import ImageFile, read_pages, write_image
 from nlnet.model import Model
 from nlnet.parameters import initial_parameters
+
+# A slow or busy machine is no failure; tests that are about time say so themselves.
+hypothesis.settings.register_profile("nlnet", deadline=None)
+hypothesis.settings.load_profile("nlnet")
 
 PROJECT = Path(__file__).resolve().parent.parent
 

@@ -30,5 +30,7 @@ def _estimate(outcome: Outcome) -> list[str]:
     clean = sum(sigma < NO_NOISE for sigma in sigmas)
     if clean:
         which = "" if len(sigmas) == 1 else f"{clean} of {len(sigmas)} pages "
-        lines.append(f"{which}left as it is, with noise below {NO_NOISE:g}")
+        lines.append(
+            f"{which}left as it is, with noise below {NO_NOISE:g} (--sigma S removes it anyway)"
+        )
     return lines
