@@ -55,7 +55,11 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "animation": (
         lambda p: save(RGB, p / "a.webp", save_all=True, append_images=[RED]),
-        "animation of 2 frames",
+        "is an animation",
+    ),
+    "animation-png": (
+        lambda p: save(RGB, p / "a.png", save_all=True, append_images=[RED]),
+        "is an animation",
     ),
 }
 

@@ -229,6 +229,9 @@ def test_a_full_disk_is_one_sentence(
         train(recipe(checkpoint_minutes=0), data, tmp_path, resume=True)
     assert (tmp_path / FILE_NAME).read_bytes() == before
     assert not list(tmp_path.glob(".*tmp"))
+    # A run that could not be saved does not even begin.
+    with pytest.raises(FileError, match="No space left"):
+        train(recipe(), data, tmp_path / "new", stop=lambda: pytest.fail("it has begun"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

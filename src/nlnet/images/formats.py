@@ -14,6 +14,7 @@ from nlnet.images.content import ImageFile, PathLike, Source
 from nlnet.images.libvips import VipsCodec
 from nlnet.images.netpbm import NetpbmCodec
 from nlnet.images.npy import NpyCodec
+from nlnet.images.png import PngCodec
 from nlnet.images.tiff import TiffCodec
 
 
@@ -63,7 +64,7 @@ FORMATS = (
         "PNG",
         (".png",),
         rb"\x89PNG\r\n\x1a\n",
-        VipsCodec("PNG", "pngload", "pngsave"),
+        PngCodec("PNG", "pngload", "pngsave"),
     ),
     Format(
         "TIFF",

@@ -45,7 +45,7 @@ class VipsCodec:
         self.check(source, header, max_pixels)
         frames = get_field(header, "n-pages", 1)
         if frames > 1:
-            raise InputError(f"{source.name!r} is an animation of {frames} frames, not an image.")
+            raise InputError(f"{source.name!r} is an animation, but must be a single image.")
         return Pages(1, lambda index: self.decode(source, header))
 
     def encode(self, pages: Sequence[ImageFile]) -> bytes:

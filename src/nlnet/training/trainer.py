@@ -98,7 +98,7 @@ class Trainer:
         """Run the phases that are left; return False if asked to stop before the end."""
         progress = self._progress
         if progress == Progress(phase=progress.phase):
-            self._save(None)  # so that a run can be resumed from its first moment on
+            self._save(None)  # now one learns whether it can be saved, not minutes later
         try:
             while progress.phase <= self._settings.network.stages:
                 if not self._train_phase():
