@@ -15,6 +15,7 @@ from nlnet.errors import ModelError
 from nlnet.parallel import Workers
 from nlnet.torch import NLNet
 from nlnet.training.data import Batch, CropSource
+from nlnet.training.loss import negative_psnr
 from nlnet.training.optimizers import make_optimizer
 from nlnet.training.settings import PhaseSettings, TrainingSettings
 from nlnet.training.sources import Fresh, FullBatch, Shuffled, Source, split
@@ -97,9 +98,7 @@ class Phase:
         here = batch.to(self._team.device)
         first = 0 if whole else self._first
         planes = self._network.run(here.estimate, here.noisy, here.groups, first, self._last)
-        images = self._network.from_working_planes(planes)
-        # Eq. (16)
-        return 10 * torch.log10((images - here.clean).square().mean(dim=(1, 2, 3)) / 255**2)
+        return negative_psnr(self._network.from_working_planes(planes), here.clean)
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
