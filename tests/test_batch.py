@@ -3,8 +3,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +12,12 @@ import pytest
 from conftest import noisy_pixels
 
 import nlnet.file_denoising
+from nlnet.batch import run_jobs
 from nlnet.cli import main
 from nlnet.errors import FileError
+from nlnet.file_denoising import Settings
 from nlnet.images import ImageFile, read_image, write_image
+from nlnet.plan import Job
 
 NAMES = ("a.png", "b.tif", "sub/c.png", "sub/deep/d.ppm")
 
@@ -96,6 +97,17 @@ def test_one_bad_file_does_not_stop_the_rest(
         assert name in last
 
 
+def test_errors_name_their_file(folder: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    write_image(folder / "tiny.png", ImageFile(np.zeros((4, 4), np.uint8)))
+    np.save(folder / "counts.npy", np.random.default_rng(0).normal(100, 10, (24, 32)))
+    assert run(folder, sigma="auto") == 1
+    *errors, _ = capsys.readouterr().err.splitlines()
+    assert "counts.npy'" in min(errors)
+    assert "tiny.png'" in max(errors)
+    assert "--data-range" in min(errors)
+    assert "8x8" in max(errors)
+
+
 def test_a_file_that_vanishes(
     folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +135,14 @@ def test_existing_outputs_are_skipped_or_replaced_as_asked(
     assert run(folder, options="--recursive --overwrite") == 0
     assert capsys.readouterr().out == "4 written\n"
     assert read_image(tmp_path / "out" / "sub" / "c.png").pixels.shape == (24, 32)
+
+
+def test_an_output_that_another_run_wrote_meanwhile(folder: Path, tmp_path: Path) -> None:
+    job = Job(folder / "a.png", tmp_path / "a.png")
+    job.target.write_bytes(b"precious")
+    (report,) = run_jobs([job], Settings(sigma=25))
+    assert (report.outcome, report.error) == (None, None)
+    assert job.target.read_bytes() == b"precious"
 
 
 def test_an_output_that_is_no_plain_file(
@@ -198,28 +218,6 @@ def test_a_full_disk_ends_the_run(
     assert len(calls) == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs a small file system")
-def test_a_disk_that_is_really_full(
-    tmp_path: Path, gray_model_file: Path, fails: Callable[..., str]
-) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("no permission to mount a small file system")
-    try:
-        noise = np.random.default_rng(0).integers(0, 256, (300, 300)).astype(np.uint8)
-        write_image(tmp_path / "large.png", ImageFile(noise))
-        write_image(disk / "out.png", ImageFile(noise[:20, :20]))
-        before = (disk / "out.png").read_bytes()
-        options = ["-o", disk / "out.png", "--sigma", 1, "--overwrite", "--model", gray_model_file]
-        assert "No space left" in fails("denoise", tmp_path / "large.png", *options)
-        assert (disk / "out.png").read_bytes() == before
-        assert [path.name for path in disk.iterdir()] == ["out.png"]
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
-
-
 def test_ctrl_c_leaves_whole_files(
     folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,70 +237,3 @@ def test_ctrl_c_leaves_whole_files(
     assert 2 <= len(first) < 4
     assert run(folder) == 0
     assert outputs(tmp_path / "out") == set(NAMES)
-
-
-STARTER = """
-import os, sys
-import numpy, nlnet.batch, nlnet.plan
-from nlnet.cli import main
-# Imports and compiles here, so that each run starts at once.
-nlnet.denoise(numpy.zeros((64, 64), "u1"), 25, model=sys.argv[-1], threads=1)
-for _ in sys.stdin:
-    pid = os.fork()
-    if pid == 0:
-        os._exit(main(sys.argv[1:]))
-    print(pid, flush=True)
-    os.waitpid(pid, 0)
-    print("ended", flush=True)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill -9")
-def test_kill_9_ten_times_at_random(tmp_path: Path, gray_model_file: Path) -> None:
-    """No half-written file under a final name; the next run does the rest and only the rest."""
-    names = {f"{number:02}.png" for number in range(40)}
-    (tmp_path / "in").mkdir()
-    for name in names:
-        pixels = np.random.default_rng(int(name[:2])).integers(0, 256, (150, 150))
-        write_image(tmp_path / "in" / name, ImageFile(pixels.astype(np.uint8)))
-    out = tmp_path / "out"
-    out.mkdir()
-    options = ["--sigma", "25", "--workers", "2", "--model", gray_model_file]
-    command = [sys.executable, "-c", STARTER, "denoise", tmp_path / "in", "-o", out, *options]
-    rng = np.random.default_rng(0)
-    seen: dict[str, tuple[int, bytes]] = {}
-
-    def check() -> None:
-        found = {path.name: path for path in out.glob("*.png")}
-        assert set(seen) <= set(found)
-        for name, path in found.items():
-            state = (path.stat().st_mtime_ns, path.read_bytes())
-            assert seen.setdefault(name, state) == state  # written once, and never again
-            assert read_image(path).pixels.shape == (150, 150)
-
-    with subprocess.Popen(
-        list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    ) as starter:
-        assert starter.stdin is not None
-        assert starter.stdout is not None
-        for _ in range(10):
-            starter.stdin.write("go\n")
-            run_id = int(starter.stdout.readline())
-            wanted, deadline = len(seen) + int(rng.integers(1, 4)), time.monotonic() + 60
-            while len(list(out.glob("*.png"))) < wanted:
-                assert time.monotonic() < deadline
-                time.sleep(0.001)
-            time.sleep(float(rng.uniform(0, 0.02)))
-            os.kill(run_id, signal.SIGKILL)
-            while starter.stdout.readline() != "ended\n":
-                pass
-            check()
-        before = len(seen)
-        starter.stdin.write("go\n")
-        said = [starter.stdout.readline() for _ in range(3)]
-        starter.stdin.close()
-    check()
-    assert before < len(names)
-    assert set(seen) == names
-    rest = f"{len(names) - before} written, {before} skipped"
-    assert any(line.startswith(rest) for line in said)

@@ -88,6 +88,19 @@ def test_sigma_is_estimated_and_said(
     assert told == f"{tmp_path / 'in.png'}: estimated sigma {asked[0].sigma / 257:.2f}\n"
 
 
+def test_data_of_fewer_bits_is_told(
+    tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pixels = np.random.default_rng(0).normal(2000, 300, (64, 64)).astype(np.uint16)
+    pixels[0, 0] = 4095
+    write_image(tmp_path / "in.tif", ImageFile(pixels))
+    files = ["denoise", str(tmp_path / "in.tif"), "-o", str(tmp_path / "out.tif"), "--overwrite"]
+    hint = "--data-range 4095 may suit it"
+    for options, said in (([], True), (["--data-range", "4095"], False), (["--sigma=9"], False)):
+        assert main([*files, *options]) == 0
+        assert (hint in capsys.readouterr().out) == said
+
+
 def test_an_image_without_noise_is_copied(
     tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
 ) -> None:

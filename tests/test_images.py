@@ -201,6 +201,22 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_final_name_is_that_of_a_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, renamed = tmp_path / "image.npy", []
+
+    def rename(source: Path, target: Path) -> None:
+        assert not path.exists()
+        assert np.load(source).shape == (13, 17)
+        renamed.append(target)
+
+    monkeypatch.setattr(os, "replace", rename)
+    write_image(path, ImageFile(random_pixels(np.uint8)))
+    assert renamed == [path]
+    assert not path.exists()
+
+
 def test_the_suffixes_are_those_of_the_formats() -> None:
     assert set(images.SUFFIXES) == {
         *(".png", ".tif", ".tiff", ".jpg", ".jpeg", ".webp", ".pgm", ".ppm", ".pnm", ".npy")

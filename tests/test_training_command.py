@@ -199,9 +199,10 @@ def test_a_run_killed_at_every_write_goes_on_to_the_same_bits(
     codes: list[int] = []
     while not codes or codes[-1] == -signal.SIGKILL:
         when = "after" if len(codes) % 2 else "before"
-        codes.append(train_and_die(2, when, config, "--data", data, "--out", run))
+        number = 1 + len(codes) // 2  # a little further every time, for some write only once
+        codes.append(train_and_die(number, when, config, "--data", data, "--out", run))
     assert codes[-1] == 0
-    assert len(codes) > 10
+    assert len(codes) > 8
     train(killed_recipe, data, tmp_path / "whole")
     assert_same_run(run, tmp_path / "whole")
 

@@ -179,7 +179,7 @@ def check_estimate(sigma: float, data_range: float) -> None:
     if sigma > data_range:
         raise InputError(
             f"The image's noise is estimated as {sigma:g}, but its data range is {data_range:g}; "
-            "give the data range that it really has."
+            "give the data range that it really has (data_range, --data-range)."
         )
 
 

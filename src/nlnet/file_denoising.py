@@ -122,6 +122,8 @@ def denoise_file(
     else:
         write_pages(target, results)
     notes = first.notes + losses(target, first)
+    if estimated and settings.data_range is None:
+        notes += _depth_hint(first)
     return Outcome(first, results[0], tuple(sigmas), estimated, notes)
 
 
@@ -144,6 +146,16 @@ def white_of(image: ImageFile, data_range: float | None) -> float:
     if data_range is not None:
         return data_range
     return image.data_range or DATA_RANGES[image.pixels.dtype]
+
+
+def _depth_hint(image: ImageFile) -> tuple[str, ...]:
+    """Say if 16-bit values look like those of a camera with fewer bits."""
+    if image.pixels.dtype != np.uint16 or image.data_range is not None:
+        return ()
+    bits = int(image.pixels.max()).bit_length()
+    if not 8 <= bits <= 14:
+        return ()
+    return (f"its values are below {2**bits} of 65536: --data-range {2**bits - 1} may suit it",)
 
 
 def _denoise_page(

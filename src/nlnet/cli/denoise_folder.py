@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nlnet.cli.messages import error_line, outcome_lines
 from nlnet.cli.output import make_folder
+from nlnet.errors import NLNetError
 
 if TYPE_CHECKING:
     from nlnet.file_denoising import Settings
@@ -41,7 +42,7 @@ def denoise_many(output: Path, settings: Settings, arguments: argparse.Namespace
         ):
             if report.error is not None:
                 failed.append(report.job)
-                bar.say(error_line(report.error), sys.stderr)
+                bar.say(error_line(_with_name(report.error, report.job)), sys.stderr)
             elif report.outcome is None:
                 existing.append(report.job)
             else:
@@ -53,6 +54,13 @@ def denoise_many(output: Path, settings: Settings, arguments: argparse.Namespace
         return 0
     print(_failures(failed, len(plan.errors)), file=sys.stderr)
     return _EXIT_SOME_FAILED
+
+
+def _with_name(error: NLNetError, job: Job) -> str:
+    """Return the sentence; one about pixels alone does not say of which file."""
+    names = (repr(str(job.source)), repr(str(job.target)))
+    named = any(name in str(error) for name in names)
+    return str(error) if named else f"{names[0]}: {error}"
 
 
 def _summary(written: int, existing: int, failed: int) -> str:
