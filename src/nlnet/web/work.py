@@ -95,6 +95,7 @@ def denoise_file(
             noise * unit,
             model=chosen,
             data_range=white,
+            clip=noisy.pixels.dtype.kind == "u",  # floating values may lie beyond white
             progress=progress,
         )
         encoded = images.encode(dataclasses.replace(noisy, pixels=pixels), suffix)
