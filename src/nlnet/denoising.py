@@ -145,7 +145,7 @@ def denoise(
     if noise_level <= span * np.finfo(np.float32).eps:  # below what float32 can tell apart
         report(1.0)
         return pixels.copy()
-    chosen = _choose_model(model, planes.shape[0], noise_level * 255 / span)
+    chosen = choose_model(model, planes.shape[0], noise_level * 255 / span)
     # The image's noise becomes that of the training; the box is scaled with it.
     scale = chosen.sigma / noise_level
     box = (0.0, span * scale) if clip else None
@@ -197,7 +197,7 @@ def _find_noise(planes: Array, data_range: float) -> float:
     return found
 
 
-def _choose_model(
+def choose_model(
     model: str | os.PathLike[str] | Model, channels: int, network_sigma: float
 ) -> Model:
     """Return the model asked for, if it is made for that number of channels."""
