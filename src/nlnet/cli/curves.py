@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers, add_overwrite
-from nlnet.cli.extras import needs_extra
-from nlnet.cli.output import check_output
+from nlnet.cli.arguments import Subparsers
+from nlnet.cli.drawing import add_drawing, write_drawing
 from nlnet.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _DESCRIPTION = """\
 Draw the training curves of one or several runs of 'nlnet train', over time and over epochs. It
@@ -33,27 +36,23 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "runs", type=Path, nargs="+", metavar="RUN", help="folder of a run, or its log.jsonl"
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FIG", help="PNG, PDF or SVG to write"
-    )
-    add_overwrite(parser)
+    add_drawing(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw the curves."""
+    write_drawing(arguments, lambda: _draw(arguments.runs))
+
+
+def _draw(paths: list[Path]) -> Figure:
+    from nlnet.plotting.curves import draw_curves
     from nlnet.training.log import read_log
 
-    with needs_extra("plot", "matplotlib"):
-        from nlnet.plotting.curves import draw_curves
-        from nlnet.plotting.files import check_suffix, save_figure
-
-    check_suffix(arguments.output)
-    check_output(arguments.output, overwrite=arguments.overwrite)
-    runs = {_name(path): read_log(path) for path in arguments.runs}
-    if len(runs) < len(arguments.runs):
+    runs = {_name(path): read_log(path) for path in paths}
+    if len(runs) < len(paths):
         raise InputError("Two of the runs have the same name, and could not be told apart.")
-    save_figure(draw_curves(runs), arguments.output)
+    return draw_curves(runs)
 
 
 def _name(run: Path) -> str:

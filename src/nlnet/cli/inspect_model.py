@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers, add_overwrite
-from nlnet.cli.extras import needs_extra
-from nlnet.cli.output import check_output
+from nlnet.cli.arguments import Subparsers
+from nlnet.cli.drawing import add_drawing, write_drawing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _DESCRIPTION = """\
 Draw what a model has learned: the filters, psi functions, potentials and group weights of every
@@ -30,21 +32,17 @@ def add_parser(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FIG", help="PNG, PDF or SVG to write"
-    )
-    add_overwrite(parser)
+    add_drawing(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw the model."""
+    write_drawing(arguments, lambda: _draw(arguments.model))
+
+
+def _draw(model: str) -> Figure:
     from nlnet.model import load_model
+    from nlnet.plotting.inspection import draw_model
 
-    with needs_extra("plot", "matplotlib"):
-        from nlnet.plotting.files import check_suffix, save_figure
-        from nlnet.plotting.inspection import draw_model
-
-    check_suffix(arguments.output)
-    check_output(arguments.output, overwrite=arguments.overwrite)
-    save_figure(draw_model(load_model(arguments.model)), arguments.output)
+    return draw_model(load_model(model))

@@ -1,0 +1,33 @@
+"""What the commands that draw share: the file to write, and how it is written."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nlnet.cli.arguments import add_overwrite
+from nlnet.cli.extras import needs_extra
+from nlnet.cli.output import check_output
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def add_drawing(parser: argparse.ArgumentParser) -> None:
+    """Add the options ``--output`` and ``--overwrite``."""
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FIG", help="PNG, PDF or SVG to write"
+    )
+    add_overwrite(parser)
+
+
+def write_drawing(arguments: argparse.Namespace, draw: Callable[[], Figure]) -> None:
+    """Draw, and write the figure; whether the file can be written is checked first."""
+    with needs_extra("plot", "matplotlib"):
+        from nlnet.plotting.files import check_suffix, save_figure
+
+        check_suffix(arguments.output)
+        check_output(arguments.output, overwrite=arguments.overwrite)
+        save_figure(draw(), arguments.output)
