@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -64,7 +65,7 @@ def test_what_is_wrong_is_one_sentence(
     broken = data / "val" / "a.png"
     broken.write_bytes(b"\x89PNG\r\n\x1a\n")
     assert "a.png" in fails(*command(config, data, run))
-    assert not list(run.iterdir())
+    assert [path.name for path in run.iterdir()] == [".lock"]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -99,6 +100,38 @@ def test_a_run_is_not_overwritten_nor_continued_by_another_recipe(
     assert "'joint.rate' is 0.5 and was 0.01" in sentence
     (run / "checkpoint.pt").write_bytes(b"garbage")
     assert "damaged" in fails(*command(config, data, run, "--resume"))
+
+
+def test_one_process_at_a_time_trains_in_a_folder(
+    data: Path,
+    run: Path,
+    tmp_path: Path,
+    fails: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endless = recipe(greedy={"epochs": 10**6}, validate_every=10**6, checkpoint_minutes=1e-6)
+    config = write_toml(tmp_path / "endless.toml", endless)
+    first = subprocess.Popen(
+        [sys.executable, "-m", "nlnet", *command(config, data, run)], stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (run / "checkpoint.pt").exists():
+            assert first.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert "Another process is training in" in fails(*command(config, data, run, "--resume"))
+        assert "Another process is training in" in fails(*command(config, data, run))
+    finally:
+        first.kill()
+        first.wait()
+    # The lock of a process that was killed does not count any more.
+    stop_at_once = contextlib.nullcontext(lambda: True)
+    module = sys.modules["nlnet.training.run"]
+    monkeypatch.setattr(module, "_stop_requests", lambda: stop_at_once)
+    with pytest.raises(SystemExit) as stop:
+        main(command(config, data, run, "--resume"))
+    assert stop.value.code == 130
 
 
 # Starting, stopping and resuming

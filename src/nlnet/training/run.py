@@ -13,6 +13,7 @@ from nlnet.errors import FileError, InputError
 from nlnet.evaluate import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
 from nlnet.training.data import load_pictures
+from nlnet.training.lock import sole_writer
 from nlnet.training.settings import TrainingSettings, first_difference, read_settings
 from nlnet.training.team import Team
 from nlnet.training.trainer import Trainer
@@ -53,9 +54,9 @@ def run_training(
         One of its kinds, with one sentence, for whatever stops a run: a recipe or image that cannot
         be used, a full disk, a loss that is not finite, a process of the team that is gone.
     """
-    with Team(device, threads) as team:
+    with Team(device, threads) as team, contextlib.ExitStack() as held:
         settings = team.from_leader(lambda: read_settings(config))
-        checkpoint = team.from_leader(lambda: _open_run(run, settings, resume=resume))
+        checkpoint = team.from_leader(lambda: _open_run(run, settings, held, resume=resume))
         pictures = load_pictures(data, settings, read_ids(exclude) if exclude else frozenset())
         if team.leads:
             _tell(
@@ -67,16 +68,19 @@ def run_training(
             return trainer.train()
 
 
-def _open_run(run: Path, settings: TrainingSettings, *, resume: bool) -> Checkpoint | None:
-    """Make the run's folder, or load the checkpoint in it."""
-    held = (run / FILE_NAME).exists()
-    if held and not resume:
+def _open_run(
+    run: Path, settings: TrainingSettings, held: contextlib.ExitStack, *, resume: bool
+) -> Checkpoint | None:
+    """Make the run's folder, or load the checkpoint in it; `held` keeps other trainings out."""
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"Cannot make the folder {str(run)!r}: {error.strerror}.") from error
+    held.enter_context(sole_writer(run))
+    begun = (run / FILE_NAME).exists()
+    if begun and not resume:
         raise FileError(f"{str(run)!r} holds a run already; go on with --resume, or name another.")
-    if not held:
-        try:
-            run.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"Cannot make the folder {str(run)!r}: {error.strerror}.") from error
+    if not begun:
         if resume:
             _tell(f"There is no checkpoint in {str(run)!r} yet: the run begins anew.")
         return None

@@ -1,0 +1,40 @@
+"""One training at a time writes to the folder of a run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from nlnet.errors import FileError
+
+_FILE_NAME = ".lock"
+
+
+@contextlib.contextmanager
+def sole_writer(run: Path) -> Iterator[None]:
+    """Keep other processes from training in the folder of a run.
+
+    The system ends the lock with its process, however that dies; the file itself stays, and means
+    nothing.
+
+    Raises
+    ------
+    FileError
+        If another process trains there, or the folder cannot be written.
+    """
+    lock = FileLock(run / _FILE_NAME)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise FileError(
+            f"Another process is training in {str(run)!r}; wait for it, or name another folder."
+        ) from error
+    except OSError as error:
+        raise FileError(f"Cannot write to the folder {str(run)!r}: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
