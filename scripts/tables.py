@@ -52,7 +52,7 @@ def format_page() -> str:
         "# Results",
         "Mean PSNR in dB by the protocol of `nlnet evaluate` with seed 0: noise neither clipped "
         "nor rounded, output clipped, not rounded. Written by `make tables`; the scores of every "
-        "image are in [`results/`](results), and what the models are in [`models/`](models). "
+        "image are in `docs/results/`, and what the models are in [their cards](models/index.md). "
         f"In brackets: the difference to the paper. {NONE} stands for a model that is not shipped, "
         "or was not evaluated since it changed.",
         "## BSD68, grayscale",

@@ -1,0 +1,1 @@
+"""What the documentation needs beyond Sphinx's own extensions."""

@@ -1,0 +1,59 @@
+"""
+Denoise a photo
+===============
+
+Add noise to a photo, remove it again, and measure what that gained.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import nlnet
+from nlnet.images import read_image
+from nlnet.metrics import psnr
+from nlnet.noise import add_noise, store
+
+# %%
+# A clean photo, and the same with white Gaussian noise of sigma 25 on the 0-255 scale, rounded to
+# 8 bits as a file would have it. With a noisy image of your own, begin below.
+clean = read_image(Path(sys.argv[0]).with_name("cat.png")).pixels
+noisy = store(add_noise(clean, sigma=25, seed=0), clean.dtype, data_range=255)
+
+# %%
+# This is all there is to it. Arrays are (H, W) or (H, W, 3), and come back in the dtype they had;
+# they may come from Pillow, OpenCV (in RGB order), scikit-image or ``nlnet.images``.
+denoised = nlnet.denoise(noisy, sigma=25)
+
+# %%
+# From left to right: what was given, what came back, and what was taken away, with three times its
+# contrast. There should be nothing in the last one but noise: where edges show, sigma is too large.
+removed = np.clip(128 + 3 * (noisy.astype(float) - denoised), 0, 255).astype(np.uint8)
+shown = {
+    f"noisy, {psnr(clean, noisy):.2f} dB": noisy,
+    f"denoised, {psnr(clean, denoised):.2f} dB": denoised,
+    "removed, contrast x 3": removed,
+}
+figure, panels = plt.subplots(1, 3, figsize=(12, 3.1), layout="constrained")
+for panel, (title, image) in zip(panels, shown.items(), strict=True):
+    panel.imshow(image)
+    panel.set_title(title)
+    panel.set_axis_off()
+plt.show()
+
+# %%
+# A closer look, with the clean photo beside it.
+part = np.s_[70:170, 120:270]
+shown = {"noisy": noisy, "denoised": denoised, "clean": clean}
+figure, panels = plt.subplots(1, 3, figsize=(12, 3.1), layout="constrained")
+for panel, (title, image) in zip(panels, shown.items(), strict=True):
+    panel.imshow(image[part], interpolation="nearest")
+    panel.set_title(title)
+    panel.set_axis_off()
+plt.show()
+
+# %%
+# In the shell it is ``nlnet denoise noisy.png -o clean.png --sigma 25``, and ``--preview look.png``
+# draws a figure like the first one.
