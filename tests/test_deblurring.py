@@ -13,7 +13,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 def test_plug_and_play_gains_what_the_example_says(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[object] = []
-    script = PROJECT / "examples" / "6_plug_and_play_deblurring.py"
+    script = PROJECT / "examples" / "6_deblurring.py"
     monkeypatch.setattr(plt, "show", lambda: drawn.append(plt.gcf()))
     monkeypatch.setattr("sys.argv", [str(script)])
     with plt.rc_context():
