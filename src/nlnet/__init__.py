@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nlnet.denoising import denoise
     from nlnet.estimation import estimate_sigma
     from nlnet.model import Model, load_model
+    from nlnet.stacks import denoise_stack
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "NetworkConfig",
     "__version__",
     "denoise",
+    "denoise_stack",
     "estimate_sigma",
     "load_model",
 ]
@@ -38,6 +40,7 @@ _LAZY = {
     "Model": "nlnet.model",
     "NetworkConfig": "nlnet.config",
     "denoise": "nlnet.denoising",
+    "denoise_stack": "nlnet.stacks",
     "estimate_sigma": "nlnet.estimation",
     "load_model": "nlnet.model",
 }

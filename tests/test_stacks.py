@@ -1,0 +1,121 @@
+"""Stacks, movies and color layers: every page as ``nlnet.denoise`` gives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nlnet
+from nlnet.errors import Cancelled, InputError
+from nlnet.model import Model
+
+
+def noisy_stack(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
+    values = np.random.default_rng(3).normal(0.5, 0.1, shape).clip(0, 1)
+    kind = np.dtype(dtype)
+    return (values * (1 if kind.kind == "f" else np.iinfo(kind).max)).astype(kind)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float64])
+@pytest.mark.parametrize("pages", [(), (3,), (2, 1, 3)])
+def test_gray_pages(gray_model: Model, dtype: Any, pages: tuple[int, ...]) -> None:
+    stack = noisy_stack((*pages, 16, 20), dtype)
+    kept = stack.copy()
+    sigma = 0.1 * (1 if stack.dtype.kind == "f" else np.iinfo(dtype).max)
+    denoised = nlnet.denoise_stack(stack, sigma, model=gray_model)
+    assert denoised.shape == stack.shape
+    assert denoised.dtype == stack.dtype
+    for index in np.ndindex(pages):
+        expected = nlnet.denoise(stack[index], sigma, model=gray_model)
+        np.testing.assert_array_equal(denoised[index], expected)
+    np.testing.assert_array_equal(stack, kept)
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("pages", [(), (2,)])
+@pytest.mark.parametrize("rgb", [None, True])
+def test_colors_and_their_alpha(
+    color_model: Model, channels: int, pages: tuple[int, ...], rgb: bool | None
+) -> None:
+    stack = noisy_stack((*pages, 16, 20, channels), np.uint8)
+    denoised = nlnet.denoise_stack(stack, 25, model=color_model, rgb=rgb)
+    for index in np.ndindex(pages):
+        expected = nlnet.denoise(stack[index][..., :3], 25, model=color_model)
+        np.testing.assert_array_equal(denoised[index][..., :3], expected)
+        np.testing.assert_array_equal(denoised[index][..., 3:], stack[index][..., 3:])
+
+
+def test_a_gray_stack_that_looks_like_colors(gray_model: Model) -> None:
+    """A stack whose images are 4 pixels wide is too small, but says so as a gray one."""
+    with pytest.raises(InputError, match="4"):
+        nlnet.denoise_stack(noisy_stack((9, 16, 4)), 0.1, model=gray_model, rgb=False)
+
+
+def test_the_noise_of_every_page_is_its_own(gray_model: Model) -> None:
+    rng = np.random.default_rng(0)
+    pages = [rng.normal(0.5, sigma, (48, 48)) for sigma in (0.03, 0.1)]
+    denoised = nlnet.denoise_stack(np.stack(pages), model=gray_model)
+    for page, result in zip(pages, denoised, strict=True):
+        expected = nlnet.denoise(page, nlnet.estimate_sigma(page), model=gray_model)
+        np.testing.assert_array_equal(result, expected)
+
+
+class Lazy:
+    """An array that reads a page when it is asked for one."""
+
+    def __init__(self, pages: np.ndarray) -> None:
+        self._pages = pages
+        self.shape, self.dtype = pages.shape, pages.dtype
+        self.asked: list[tuple[int, ...]] = []
+
+    def __getitem__(self, index: tuple[int, ...]) -> np.ndarray:
+        self.asked.append(index)
+        return self._pages[index]
+
+    def __array__(self, *arguments: object, **options: object) -> np.ndarray:
+        raise AssertionError("all pages were read at once")
+
+
+def test_lazy_arrays_are_read_page_by_page(gray_model: Model) -> None:
+    stack = noisy_stack((2, 2, 16, 20))
+    lazy = Lazy(stack)
+    denoised = nlnet.denoise_stack(lazy, 0.1, model=gray_model)
+    assert lazy.asked == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    np.testing.assert_array_equal(denoised, nlnet.denoise_stack(stack, 0.1, model=gray_model))
+
+
+def test_lists_and_options(gray_model: Model) -> None:
+    stack = 4000 * noisy_stack((2, 16, 20), np.float64)
+    shares: list[float] = []
+    denoised = nlnet.denoise_stack(
+        stack.tolist(),
+        400,
+        model=gray_model,
+        data_range=4000,
+        clip=False,
+        threads=1,
+        progress=shares.append,
+    )
+    expected = nlnet.denoise(stack[1], 400, model=gray_model, data_range=4000, clip=False)
+    np.testing.assert_array_equal(denoised[1], expected)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert any(0.4 < share < 0.6 for share in shares)
+    with pytest.raises(Cancelled):
+        nlnet.denoise_stack(stack, 400, data_range=4000, progress=lambda share: share < 0.5)
+
+
+@pytest.mark.parametrize(
+    ("stack", "rgb", "sentence"),
+    [
+        (np.zeros(9), None, r"shape \(9,\)"),
+        (np.zeros((9, 9)), True, r"shape \(9, 9\), but with rgb"),
+        (np.zeros((9, 9, 5)), True, r"but with rgb"),
+        (np.zeros((2, 9, 9), np.int32), None, "int32"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(stack: Any, rgb: bool | None, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        nlnet.denoise_stack(stack, 0.1, rgb=rgb)
