@@ -22,10 +22,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "extensions.command_help",
     "extensions.drawings",
-    "extensions.mathml",
+    "extensions.formulas",
 ]
-exclude_patterns = ["results/*", "**/GALLERY_HEADER.rst", "sg_execution_times.rst"]
-nitpick_ignore: list[tuple[str, str]] = []
+exclude_patterns = ["results/*", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -40,6 +39,7 @@ napoleon_use_ivar = True
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/uses",
     "filename_pattern": r"/\d_",
     "ignore_pattern": r"demo\.py",
     "within_subsection_order": "FileNameSortKey",

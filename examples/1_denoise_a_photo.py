@@ -57,3 +57,5 @@ plt.show()
 # %%
 # In the shell it is ``nlnet denoise noisy.png -o clean.png --sigma 25``, and ``--preview look.png``
 # draws a figure like the first one.
+
+# sphinx_gallery_thumbnail_number = 2

@@ -62,3 +62,5 @@ plt.show()
 # %%
 # An image without noise comes back as it is, with a warning: there is nothing to remove. What
 # misleads the estimate is told in the page on files and noise.
+
+# sphinx_gallery_thumbnail_number = 2

@@ -107,3 +107,5 @@ for panel, (name, image) in zip(panels, shown.items(), strict=True):
     panel.set_title(f"{name}: {psnr(clean, image):.2f} dB")
     panel.set_axis_off()
 plt.show()
+
+# sphinx_gallery_thumbnail_number = 3
