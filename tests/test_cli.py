@@ -124,6 +124,7 @@ def test_import_of_a_published_model(
         "train",
         "curves",
         "inspect",
+        "completion",
     ],
 )
 def test_help_teaches_by_example(capsys: pytest.CaptureFixture[str], command: str) -> None:
@@ -141,6 +142,12 @@ def test_usage_errors_are_one_sentence(fails: Callable[..., str], arguments: lis
 def test_version() -> None:
     done = run_nlnet("--version")
     assert done.stdout == f"nlnet {nlnet.__version__}\n"
+
+
+def test_the_module_is_the_command() -> None:
+    """``python -m nlnet`` calls itself nlnet, and does what nlnet does."""
+    assert run_nlnet("--help").stdout.startswith("usage: nlnet [-h]")
+    assert "gray-5x5-s25" in run_nlnet("models").stdout
 
 
 def test_help_answers_in_a_blink() -> None:

@@ -16,6 +16,7 @@ from nlnet import __version__
 from nlnet.cli import (
     add_noise,
     compare,
+    completion,
     curves,
     denoise,
     evaluate,
@@ -42,6 +43,7 @@ _COMMANDS = (
     train,
     curves,
     inspect_model,
+    completion,
 )
 _DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
 _EPILOG = """\

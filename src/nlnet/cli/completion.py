@@ -1,0 +1,89 @@
+"""``nlnet completion``: commands, options, models and files by the Tab key.
+
+shtab turns the parser into a script of the shell, once: Tab then starts no Python, as it would with
+argcomplete, and the script needs neither shtab nor a hook in the shell.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from nlnet.cli.arguments import Subparsers
+
+SHELLS = ("bash", "zsh", "fish")
+
+_DESCRIPTION = """\
+Print a script that lets your shell complete commands, options, models and file names. It knows the
+models of this nlnet: write it again after an update.
+"""
+_EPILOG = """\
+examples:
+  nlnet completion bash > ~/.local/share/bash-completion/completions/nlnet
+  nlnet completion zsh > "${fpath[1]}/_nlnet"
+  nlnet completion fish > ~/.config/fish/completions/nlnet.fish
+
+A new shell then knows it. To try it in this one: source <(nlnet completion bash)
+"""
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "completion",
+        help="print a script for completion in your shell",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the script."""
+    import shtab
+
+    from nlnet.cli import build_parser
+
+    parser = build_parser()
+    models = _model_names()
+    for action in _actions(parser):
+        if action.dest == "model" and action.type is not Path:
+            action.complete = _names_or_files(models)  # type: ignore[attr-defined]
+        elif action.type is Path or action.dest in ("inputs", "output"):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(parser, shell=arguments.shell))
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the options and arguments of all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)
+        else:
+            yield action
+
+
+def _model_names() -> list[str]:
+    from nlnet.model import family_of, shipped_models
+
+    models = shipped_models()
+    return [*sorted({family_of(name) for name in models}), *models]
+
+
+def _names_or_files(names: list[str]) -> dict[str, object]:
+    """Return, for each shell, what completes an argument that is a model's name or a file."""
+    words = " ".join(names)
+    function = "_nlnet_model_or_file"
+    return {
+        "bash": function,
+        "zsh": function,
+        "fish": f"(string split ' ' '{words}'; __fish_complete_path (commandline -ct))",
+        "preamble": {
+            "bash": f'{function}() {{ compgen -W "{words}" -- "$1"; compgen -f -- "$1"; }}',
+            "zsh": f"{function}() {{ _alternative 'm:model:({words})' 'f:model file:_files'; }}",
+        },
+    }
