@@ -1,4 +1,8 @@
-"""Where nlnet's time goes: its kernels, timed one by one while they run in one thread."""
+"""Where nlnet's time goes: its steps, timed one by one while they run in one thread.
+
+A stage takes every row of a tile through all steps in one kernel. Here each step is a call of its
+own, for a whole tile, so that it can be timed; what that costs is in the ``total``.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +16,19 @@ from unittest import mock
 import numpy as np
 
 import nlnet.matching
+import nlnet.tiles
 from benchmarks.pictures import Picture
 from benchmarks.threads import limit_threads
+from nlnet.arrays import Array
 from nlnet.denoising import denoise
 from nlnet.kernels import folding, grouping, rbf
+from nlnet.kernels.compile import kernel
+from nlnet.kernels.simd.products import transform, transform_back
 from nlnet.model import Model
 
 _KERNELS: dict[str, tuple[Any, str]] = {
     "matching": (nlnet.matching, "match_tile"),
     "windows": (grouping, "copy_window"),
-    "corners": (grouping, "find_corners"),
-    "group sums": (grouping, "sum_groups"),
-    "psi": (rbf, "tabulated"),
-    "spread": (grouping, "spread_groups"),
     "fold": (folding, "fold_rows"),
 }
 """Which function, called from Python once a tile or more rarely, does the work of a phase."""
@@ -32,7 +36,6 @@ _KERNELS: dict[str, tuple[Any, str]] = {
 PHASES = (
     "matching",
     "windows",
-    "corners",
     "group sums",
     "transform",
     "psi",
@@ -46,7 +49,7 @@ PHASES = (
 
 def time_phases(model: Model, picture: Picture, repeats: int) -> dict[str, float]:
     """Return the median seconds of each phase of a call in one thread, and their ``total``."""
-    runs = [_time_once(model, picture) for _ in range(repeats)]
+    runs = [_time_once(model, picture) for _ in range(repeats + 1)][1:]  # the first one compiles
     return {phase: statistics.median(run[phase] for run in runs) for phase in (*PHASES, "total")}
 
 
@@ -65,25 +68,94 @@ def _stopwatches(spent: dict[str, float]) -> Iterator[None]:
     """Replace the kernels by ones that add their time to `spent`."""
     with contextlib.ExitStack() as stack:
         for phase, (module, name) in _KERNELS.items():
-            timed = _timed(getattr(module, name), spent, lambda *_, phase=phase: phase)
+            timed = _timed(getattr(module, name), spent, phase)
             stack.enter_context(mock.patch.object(module, name, timed))
-        timed = _timed(np.matmul, spent, _product_phase)
-        stack.enter_context(mock.patch.object(np, "matmul", timed))
+        steps = _StepByStep(spent)
+        stack.enter_context(mock.patch.object(nlnet.tiles, "spread_features", steps))
         yield
 
 
-def _product_phase(left: Any, right: Any) -> str:
-    """Tell a product with F^T, (P, P-1), the transform, from one with F, its adjoint."""
-    return "transform" if right.shape[0] > right.shape[1] else "adjoint transform"
-
-
-def _timed(
-    function: Callable[..., Any], spent: dict[str, float], phase_of: Callable[..., str]
-) -> Callable[..., Any]:
+def _timed(function: Callable[..., Any], spent: dict[str, float], phase: str) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         start = time.perf_counter()
         result = function(*arguments, **options)
-        spent[phase_of(*arguments)] += time.perf_counter() - start
+        spent[phase] += time.perf_counter() - start
         return result
 
     return call
+
+
+class _StepByStep:
+    """What :func:`nlnet.kernels.tiles.spread_features` does, one timed step after the other."""
+
+    def __init__(self, spent: dict[str, float]) -> None:
+        steps: dict[str, Callable[..., Any]] = {
+            "group sums": grouping.sum_groups,
+            "transform": _transform,
+            "psi": rbf.evaluate,
+            "adjoint transform": _transform_back,
+            "spread": _spread,
+        }
+        self._steps = {name: _timed(step, spent, name) for name, step in steps.items()}
+
+    def __call__(
+        self,
+        window: Array,
+        reach: int,
+        groups: Array,
+        left: int,
+        columns: int,
+        weights: Array,
+        filters: Array,
+        transposed: Array,
+        mixtures: rbf.Mixtures,
+        row_patches: Array,
+        row_features: Array,
+        windows: Array,
+        part: Array,
+        taps: tuple[int, ...],
+    ) -> None:
+        rows, size = len(groups), len(taps) ** 2
+        count = rows * columns
+        patches = np.empty(count * size + len(row_patches), window.dtype)
+        features = np.empty((count, size - 1), window.dtype)
+        place = (reach, groups, left, (0, rows), columns, weights)
+        self._steps["group sums"](window, *place, patches, taps)
+        self._steps["transform"](patches, transposed, features.reshape(-1), count, taps)
+        self._steps["psi"](features, mixtures)
+        self._steps["adjoint transform"](features.reshape(-1), filters, patches, count, taps)
+        self._steps["spread"](patches, *place, windows, part, taps)
+
+
+@kernel
+def _transform(
+    patches: Array, transposed: Array, features: Array, count: int, taps: tuple[int, ...]
+) -> None:
+    transform(patches, transposed, features, count, taps)
+
+
+@kernel
+def _transform_back(
+    features: Array, filters: Array, patches: Array, count: int, taps: tuple[int, ...]
+) -> None:
+    transform_back(features, filters, patches, count, taps)
+
+
+@kernel
+def _spread(
+    patches: Array,
+    reach: int,
+    groups: Array,
+    left: int,
+    rows: tuple[int, int],
+    columns: int,
+    weights: Array,
+    windows: Array,
+    part: Array,
+    taps: tuple[int, ...],
+) -> None:
+    windows[:] = 0
+    grouping.spread_groups(
+        patches, reach, groups, left, rows, columns, weights, windows, part.shape[1], taps
+    )
+    grouping.add_windows(windows, part)

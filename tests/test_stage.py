@@ -21,7 +21,8 @@ from nlnet.kernels import folding, grouping
 from nlnet.kernels.simd.vectors import row_lanes
 from nlnet.matching import find_groups
 from nlnet.parallel import Workers
-from nlnet.stage import TILE, Stage, StageGradient
+from nlnet.stage import Stage, StageGradient
+from nlnet.tiles import TILE
 
 ARRAYS = ("filters", "group_weights", "coefficients")
 
@@ -44,10 +45,8 @@ class Operator:
             for left in range(0, width, tile)
         ]
 
-    def corners(self, groups, left, rows, columns):
-        corners = np.empty(rows * columns * len(self.weights), np.int32)
-        grouping.find_corners(groups, left, columns, self.reach, self.stride, corners)
-        return corners
+    def place(self, groups, left, rows, columns):
+        return self.reach, groups, left, (0, rows), columns, self.weights
 
     def analysis(self, plane):
         """Features of all pixels, tile after tile: (n, F)."""
@@ -58,8 +57,8 @@ class Operator:
             view = window[: rows + 2 * margin, : self.side]
             grouping.copy_window(plane, 0, len(plane), top - margin, left - margin, view)
             patches = np.empty(rows * columns * len(self.taps) ** 2 + row_lanes(len(self.taps)))
-            corners = self.corners(groups, left, rows, columns)
-            grouping.sum_groups(window, corners, self.weights, patches, self.taps)
+            place = self.place(groups, left, rows, columns)
+            grouping.sum_groups(window, *place, patches, self.taps)
             patches = patches[: rows * columns * len(self.taps) ** 2]
             features.append(patches.reshape(rows * columns, -1) @ self.filters.T)
         return np.concatenate(features)
@@ -75,8 +74,10 @@ class Operator:
             patches = features[begin : begin + rows * columns] @ self.filters
             begin += rows * columns
             patches = np.append(patches.ravel(), np.full(row_lanes(len(self.taps)), np.nan))
-            corners = self.corners(groups, left, rows, columns)
-            grouping.spread_groups(patches, corners, self.weights, columns, part, self.taps)
+            place = self.place(groups, left, rows, columns)
+            windows = np.zeros(2 * (part.size + 8))
+            grouping.spread_groups(patches, *place, windows, self.stride, self.taps)
+            grouping.add_windows(windows, part)
         image = np.empty(self.shape)
         folding.fold_rows(
             parts,

@@ -18,7 +18,7 @@ from nlnet.model import Model
 from nlnet.network import BOX, denoise_planes, from_working_planes
 from nlnet.parallel import Workers
 from nlnet.parameters import dct_basis, initial_parameters
-from nlnet.stage import TILE
+from nlnet.tiles import TILE
 
 torch = pytest.importorskip("torch")
 from nlnet.torch import NLNet, kernels, plain  # noqa: E402

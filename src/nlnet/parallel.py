@@ -18,6 +18,9 @@ import threadpoolctl
 
 from nlnet.arrays import Array
 
+CACHE_LINE = 64
+"""Bytes of a cache line, or a multiple of them."""
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -130,6 +133,13 @@ class Workers:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         held: Array | None = getattr(self._local, name, None)
         if held is None or held.size < size:
-            held = np.zeros(size, np.uint8)
+            held = _aligned_zeros(size)
             setattr(self._local, name, held)
         return held[:size].view(dtype).reshape(shape)
+
+
+def _aligned_zeros(size: int) -> Array:
+    """Return so many bytes that start at a cache line."""
+    memory = np.zeros(size + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start : start + size]

@@ -15,7 +15,7 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.config import NetworkConfig
 from nlnet.kernels import rbf
 
-NODES_PER_STD = 8
+NODES_PER_STD = 5
 """Table nodes per standard deviation of a Gaussian; keeps the error below 1e-4 of psi's range."""
 
 
@@ -37,12 +37,21 @@ class Potentials:
     ) -> None:
         self._config = config
         self._exact = exact
-        self._weights: Array = coefficients
-        if not exact:
-            intervals = table_intervals(config)
-            table = coefficients.astype(np.float64) @ cubic_basis(config).T
-            shape = (*coefficients.shape[:2], intervals, 4)
-            self._weights = table.reshape(shape).astype(coefficients.dtype)
+        empty = np.empty((*coefficients.shape[:2], 0, 4), coefficients.dtype)
+        cubics = empty if exact else tabulate(coefficients, config)
+        self._weights: Array = coefficients if exact else cubics
+        self.mixtures = [
+            rbf.Mixtures(
+                table,
+                weights,
+                -config.rbf_range,
+                table_step(config),
+                grid_spacing(config),
+                config.gaussian_std,
+            )
+            for table, weights in zip(cubics, coefficients, strict=True)
+        ]
+        """What :func:`nlnet.kernels.rbf.evaluate` needs, for each channel."""
 
     def new_gradient(self) -> FloatArray:
         """Zeros for :meth:`backward` to add to: one part per channel."""
@@ -50,13 +59,7 @@ class Potentials:
 
     def forward(self, channel: int, features: FloatArray) -> None:
         """Replace the features s of one channel, (n, filters), by psi(s)."""
-        weights, lower = self._weights[channel], -self._config.rbf_range
-        if self._exact:
-            rbf.exact(
-                features, weights, lower, grid_spacing(self._config), self._config.gaussian_std
-            )
-        else:
-            rbf.tabulated(features, weights, lower, table_step(self._config))
+        rbf.evaluate(features, self.mixtures[channel])
 
     def backward(
         self, channel: int, features: FloatArray, cotangents: FloatArray, gradient: FloatArray
@@ -84,6 +87,13 @@ class Potentials:
             return gradient
         flat = gradient.reshape(*gradient.shape[:2], -1).astype(np.float64)
         return np.asarray(flat @ cubic_basis(self._config), dtype=gradient.dtype)
+
+
+def tabulate(coefficients: FloatArray, config: NetworkConfig) -> FloatArray:
+    """Return the cubics of all mixtures: (channels, filters, intervals, 4)."""
+    table = coefficients.astype(np.float64) @ cubic_basis(config).T
+    shape = (*coefficients.shape[:2], table_intervals(config), 4)
+    return table.reshape(shape).astype(coefficients.dtype)
 
 
 def grid_spacing(config: NetworkConfig) -> float:

@@ -21,7 +21,8 @@ from nlnet.matching import check_size, matching_tasks
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project
-from nlnet.stage import TILE, ImageRows, Stage, cut_row
+from nlnet.stage import Stage
+from nlnet.tiles import TILE, ImageRows, cut_row
 
 MATCHING_SHARE = 0.5
 """Part of the whole time that matching takes, for progress."""
@@ -93,10 +94,7 @@ class _StageSweep:
         self._tile_rows = tile_rows
         self._tile_count = -(-self._height // tile_rows)
         ring = min(_ring_length(stage.margin, tile_rows), self._tile_count)
-        self._parts = np.empty(
-            stage.parts_shape(channels, ring, self._width),
-            stage.dtype,
-        )
+        self._parts = stage.new_parts(channels, ring, self._width)
         self._spread = 0  # rows of tiles worked on
         self._folded = 0  # rows of the image finished
 
@@ -297,14 +295,14 @@ def memory_needed(
         pixel + 2 * config.group_size
     )
     inputs = (config.stages - 1) * held(lag + tile_rows) * pixel
-    windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 16)
+    windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 32)
     ring = min(_ring_length(margin, tile_rows), -(-height // tile_rows))
     parts = config.stages * ring * -(-width // TILE) * windows * pixel
     # One step: groups and strips of one row of tiles, rows being finished, and their copies.
     step = width * tile_rows * (2 * config.group_size + 12 * pixel) + 4 * width * lag
     patch = 2 * config.patch_size**2 * itemsize
     matching = TILE_COLUMNS * (tile_rows * (8 * config.group_size + 8) + 8 * (tile_rows + margin))
-    tile = TILE * tile_rows * (2 * patch + 4 * config.group_size) + windows * itemsize + matching
+    tile = TILE * 2 * patch + 3 * windows * itemsize + matching
     total = noisy_and_groups + inputs + parts + step + threads * tile
     # While a slab grows there are two of it; tables and Python itself take a few megabytes.
     return int(1.25 * total) + 4_000_000

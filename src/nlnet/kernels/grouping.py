@@ -11,7 +11,7 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd.patches import add_patch, multiply_patch, sum_patches
+from nlnet.kernels.simd.patches import multiply_patch, spread_patch, sum_patches
 from nlnet.kernels.simd.vectors import LANES
 
 
@@ -41,68 +41,132 @@ def copy_window(rows: Array, first: int, height: int, top: int, left: int, windo
 
 
 @kernel
-def find_corners(
-    groups: Array, left: int, columns: int, reach: int, stride: int, corners: Array
-) -> None:
-    """Where in the tile's window the patches of each group start, as flat indices.
-
-    `groups` are those of the tile's rows, (rows, W, K, 2).
-    """
-    members = groups.shape[2]
-    for pixel in range(corners.shape[0] // members):
-        y, x = divmod(pixel, columns)
-        for k in range(members):
-            dy = np.int32(groups[y, left + x, k, 0])
-            dx = np.int32(groups[y, left + x, k, 1])
-            corners[pixel * members + k] = (y + reach + dy) * stride + x + reach + dx
-
-
-@kernel
 def sum_groups(
-    window: Array, corners: Array, weights: Array, patches: Array, taps: tuple[int, ...]
+    window: Array,
+    reach: int,
+    groups: Array,
+    left: int,
+    rows: tuple[int, int],
+    columns: int,
+    weights: Array,
+    patches: Array,
+    taps: tuple[int, ...],
 ) -> None:
-    """Eq. (11) on patches: ``patches[r] = sum_k w_k P_{i_r,k} x``, one row of pixels after another.
+    """Eq. (11) on patches: ``patches[r] = sum_k w_k P_{i_r,k} x`` for some rows of a tile.
 
-    `patches` is flat and needs room for one more vector behind the last patch.
+    Parameters
+    ----------
+    window : (rows, stride)
+        The image around the tile: `reach` and the patch radius more on every side.
+    reach : int
+        How far the members of a group are from it at most.
+    groups : (tile rows, W, K, 2) int8
+        The groups of the tile's rows.
+    left, columns : int
+        The tile's first column in `groups`, and how many it has.
+    rows : (first, last)
+        The tile's rows to work on.
+    weights : (K,)
+        The members' weights.
+    patches : flat
+        The result, pixel after pixel; it needs room for one more vector behind the last patch.
+    taps : tuple
+        As long as a patch is wide.
     """
     pixels, stride = window.reshape(-1), window.shape[1]
-    members, size = weights.shape[0], len(taps) * len(taps)
-    for pixel in range(corners.shape[0] // members):
-        sum_patches(pixels, stride, corners, pixel * members, weights, patches, pixel * size, taps)
+    offsets = groups.reshape(-1)
+    pair, size = 2 * weights.shape[0], len(taps) * len(taps)
+    for row in range(rows[0], rows[1]):
+        corner = (row + reach) * stride + reach
+        first = (row * groups.shape[1] + left) * pair
+        begin = (row - rows[0]) * columns * size
+        for x in range(columns):
+            sum_patches(
+                pixels,
+                corner + x,
+                stride,
+                offsets,
+                first + x * pair,
+                weights,
+                patches,
+                begin + x * size,
+                taps,
+            )
 
 
 @kernel
 def spread_groups(
     patches: Array,
-    corners: Array,
-    weights: Array,
+    reach: int,
+    groups: Array,
+    left: int,
+    rows: tuple[int, int],
     columns: int,
-    window: Array,
+    weights: Array,
+    windows: Array,
+    stride: int,
     taps: tuple[int, ...],
 ) -> None:
     """Exact adjoint of :func:`sum_groups`: add every patch back, weighted, to its group's places.
 
-    Neighbouring pixels tend to add to overlapping places, and a vector that was just written can
-    be read again at once only where it was written; so the pixels are visited LANES apart.
+    `windows` is flat and holds two windows, of rows `stride` long, whose sum is the result (see
+    :func:`add_windows`). It is fast where the first starts at a cache line, the second half a line
+    off, and `stride` is a whole number of lines: :func:`nlnet.kernels.simd.patches.spread_patch`. Neighbouring pixels tend to add to overlapping
+    places, and a vector that was just written can be read again at once only where it was written;
+    so the pixels are visited LANES apart.
     """
-    pixels, stride = window.reshape(-1), window.shape[1]
-    members, size = weights.shape[0], len(taps) * len(taps)
-    for line in range(0, corners.shape[0] // members, columns):
-        for k in range(members):
-            for phase in range(LANES):
-                for pixel in range(line + phase, line + columns, LANES):
-                    corner = corners[pixel * members + k]
-                    add_patch(patches, pixel * size, weights[k], pixels, corner, stride, taps)
+    offsets = groups.reshape(-1)
+    pair, size = 2 * weights.shape[0], len(taps) * len(taps)
+    shift = windows.shape[0] // 2
+    for row in range(rows[0], rows[1]):
+        corner = (row + reach) * stride + reach
+        first = (row * groups.shape[1] + left) * pair
+        begin = (row - rows[0]) * columns * size
+        for phase in range(LANES):
+            for x in range(phase, columns, LANES):
+                spread_patch(
+                    patches,
+                    begin + x * size,
+                    weights,
+                    windows,
+                    corner + x,
+                    stride,
+                    shift,
+                    offsets,
+                    first + x * pair,
+                    taps,
+                )
+
+
+@kernel
+def add_windows(windows: Array, part: Array) -> None:
+    """Add up what :func:`spread_groups` has spread, into a window (rows, stride)."""
+    flat = part.reshape(-1)
+    shift = windows.shape[0] // 2
+    for at in range(flat.shape[0]):
+        flat[at] = windows[at] + windows[at + shift]
 
 
 @kernel
 def correlate_groups(
-    window: Array, corners: Array, patches: Array, gradient: Array, taps: tuple[int, ...]
+    window: Array,
+    reach: int,
+    groups: Array,
+    left: int,
+    columns: int,
+    patches: Array,
+    gradient: Array,
+    taps: tuple[int, ...],
 ) -> None:
     """Gradient of the weights: ``gradient[k] += sum_r patches[r] . P_{i_r,k} x``."""
     pixels, stride = window.reshape(-1), window.shape[1]
     members, size = gradient.shape[0], len(taps) * len(taps)
-    for pixel in range(corners.shape[0] // members):
-        for k in range(members):
-            corner = corners[pixel * members + k]
-            gradient[k] += multiply_patch(patches, pixel * size, pixels, corner, stride, taps)
+    for row in range(groups.shape[0]):
+        corner = (row + reach) * stride + reach
+        for x in range(columns):
+            at = (row * columns + x) * size
+            for k in range(members):
+                dy = np.int64(groups[row, left + x, k, 0])
+                dx = np.int64(groups[row, left + x, k, 1])
+                place = corner + x + dy * stride + dx
+                gradient[k] += multiply_patch(patches, at, pixels, place, stride, taps)

@@ -9,11 +9,37 @@ so its gradient is the exact derivative of what the forward pass computes.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
 from nlnet.kernels.simd.cubics import differentiate_cubics, evaluate_cubics
 from nlnet.kernels.simd.vectors import LANES
+
+
+class Mixtures(NamedTuple):
+    """psi of all filters of one channel, to be looked up or summed up.
+
+    `cubics`, (F, intervals, 4), is the table; where it is empty, psi is summed up from the
+    `coefficients`, (F, M). The grid starts at `lower`; the table's nodes are `step` apart, the
+    Gaussians' centres `spacing`.
+    """
+
+    cubics: Array
+    coefficients: Array
+    lower: float
+    step: float
+    spacing: float
+    std: float
+
+
+@kernel
+def evaluate(features: Array, mixtures: Mixtures) -> None:
+    """Replace features s of shape (n, F) by psi(s)."""
+    if mixtures.cubics.size:
+        tabulated(features, mixtures.cubics, mixtures.lower, mixtures.step)
+    else:
+        exact(features, mixtures.coefficients, mixtures.lower, mixtures.spacing, mixtures.std)
 
 
 @kernel

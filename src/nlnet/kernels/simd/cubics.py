@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba import types
 
 from nlnet.kernels.simd.vectors import (
+    FLOAT,
     INT,
     LANES,
     LONG,
@@ -71,7 +72,7 @@ def differentiate_cubics(
         place = pointer(context, builder, kinds[0], values[0], values[2])
         other = pointer(context, builder, kinds[1], values[1], values[2])
         table = _table_values(context, builder, values[3], kinds[3], *values[5:])
-        sums = context.make_array(kinds[4])(context, builder, values[4]).data
+        sums = _table_values(context, builder, values[4], kinds[4], *values[5:])["data"]
         t, inside, places = _locate(builder, load(builder, place, vector), table)
         c = _read_cubics(builder, table["data"], places, element)
         value, slope = c[3], ir.Constant(vector, [0.0] * LANES)
@@ -91,7 +92,7 @@ def differentiate_cubics(
         for lane in range(LANES):
             part = ir.Constant(ir.VectorType(INT, 4), halves[lane // 4])
             row = builder.shuffle_vector(rows[lane % 4], ir.Constant(vector, ir.Undefined), part)
-            target = builder.gep(sums, [places[lane]])
+            target = _at(builder, sums, places[lane])
             store(builder, builder.fadd(load(builder, target, four), row), target)
         return context.get_dummy_value()
 
@@ -107,13 +108,12 @@ def _table_values(
     table = context.make_array(kind)(context, builder, cubics)
     intervals = builder.extract_value(table.shape, 1)
     return {
-        "data": table.data,
+        "data": builder.gep(table.data, [builder.mul(first, builder.mul(intervals, LONG(4)))]),
         "lower": lower,
         "scale": scale,
         "top": builder.sitofp(intervals, element),
         "last": builder.sub(builder.trunc(intervals, INT), INT(1)),
-        "stride": intervals,
-        "first": builder.mul(first, intervals),
+        "stride": builder.trunc(intervals, INT),
     }
 
 
@@ -133,18 +133,30 @@ def _locate(builder: Any, s: Any, values: dict[str, Any]) -> tuple[Any, Any, lis
     last = splat(builder, values["last"], LANES)
     interval = builder.select(builder.icmp_signed("<", interval, last), interval, last)
     t = builder.fsub(position, builder.sitofp(interval, vector))
+    # In bytes from the first filter's table: each filter's follows that of the filter before.
+    lanes = ir.Constant(ints, list(range(LANES)))
+    starts = builder.mul(splat(builder, values["stride"], LANES), lanes)
+    size = ir.Constant(ints, [4 * (4 if s.type.element == FLOAT else 8)] * LANES)
+    offsets = builder.mul(builder.add(interval, starts), size)
+    # Two lanes at a time leave the vector.
+    pairs = builder.bitcast(offsets, ir.VectorType(LONG, LANES // 2))
     places = []
-    for lane in range(LANES):
-        row = builder.sext(builder.extract_element(interval, LONG(lane)), LONG)
-        row = builder.add(row, builder.mul(values["stride"], LONG(lane)))
-        places.append(builder.shl(builder.add(row, values["first"]), LONG(2)))
+    for number in range(LANES // 2):
+        pair = builder.extract_element(pairs, LONG(number))
+        places.append(builder.zext(builder.trunc(pair, INT), LONG))
+        places.append(builder.lshr(pair, LONG(32)))
     return t, inside, places
 
 
 def _read_cubics(builder: Any, data: Any, places: list[Any], element: Any) -> list[Any]:
     four = ir.VectorType(element, 4)
-    rows = [load(builder, builder.gep(data, [place]), four) for place in places]
+    rows = [load(builder, _at(builder, data, place), four) for place in places]
     return _transpose(builder, [_join(builder, rows[i], rows[i + 4]) for i in range(4)], 4)
+
+
+def _at(builder: Any, data: Any, place: Any) -> Any:
+    """Go `place` bytes on."""
+    return builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [place])
 
 
 def _transpose(builder: Any, rows: list[Any], half: int) -> list[Any]:

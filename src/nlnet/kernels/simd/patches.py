@@ -28,38 +28,40 @@ from nlnet.kernels.simd.vectors import (
 def sum_patches(
     typing: Any,
     image: Any,
+    corner: Any,
     stride: Any,
-    corners: Any,
+    offsets: Any,
     first: Any,
     weights: Any,
     out: Any,
     out_at: Any,
     taps: Any,
 ) -> Any:
-    """``out[out_at:] = sum_k weights[k] * patch at corners[first + k]``, row after row.
+    """``out[out_at:] = sum_k weights[k] * (the image's patch at member k's place)``, row after row.
 
-    Rows are stored whole vectors at a time, so up to a vector beyond the patch is overwritten.
+    `corner` is where the group's first patch starts in the flat image, ``offsets[first:]`` the
+    members' (dy, dx) from there. Rows are stored whole vectors at a time, so up to a vector beyond
+    the patch is overwritten.
     """
     size = taps.count
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        element = element_of(image)
-        vector = row_vector(element, size)
-        pixels = context.make_array(signature.args[0])(context, builder, values[0]).data
-        places = context.make_array(signature.args[2])(context, builder, values[2]).data
-        factors = context.make_array(signature.args[4])(context, builder, values[4])
-        target = pointer(context, builder, signature.args[5], values[5], values[6])
+        vector = row_vector(element_of(image), size)
+        kinds = signature.args
+        origin = pointer(context, builder, kinds[0], values[0], values[1])
+        members = pointer(context, builder, kinds[3], values[3], values[4])
+        factors = context.make_array(kinds[5])(context, builder, values[5])
+        target = pointer(context, builder, kinds[6], values[6], values[7])
         sums = [variable(builder, vector) for _ in range(size)]
         for slot in sums:
             builder.store(ir.Constant(vector, [0.0] * vector.count), slot)
-        members = builder.extract_value(factors.shape, 0)
-        with cgutils.for_range(builder, members, intp=LONG) as loop:
-            place = builder.load(builder.gep(places, [builder.add(values[3], loop.index)]))
-            corner = builder.gep(pixels, [builder.sext(place, LONG)])
+        count = builder.extract_value(factors.shape, 0)
+        with cgutils.for_range(builder, count, intp=LONG) as loop:
+            place = builder.gep(origin, [_offset(builder, values[2], members, loop.index)])
             weight = builder.load(builder.gep(factors.data, [loop.index]))
             weight = splat(builder, weight, vector.count)
             for row, slot in enumerate(sums):
-                at = builder.gep(corner, [builder.mul(values[1], LONG(row))])
+                at = builder.gep(place, [builder.mul(values[2], LONG(row))])
                 builder.store(
                     multiply_add(builder, weight, load(builder, at, vector), builder.load(slot)),
                     slot,
@@ -69,31 +71,69 @@ def sum_patches(
         return context.get_dummy_value()
 
     index = types.intp
-    return types.void(image, index, corners, index, weights, out, index, taps), code
+    return types.void(image, index, index, offsets, index, weights, out, index, taps), code
 
 
 @operation
-def add_patch(
-    typing: Any, patches: Any, at: Any, weight: Any, image: Any, corner: Any, stride: Any, taps: Any
+def spread_patch(
+    typing: Any,
+    patches: Any,
+    at: Any,
+    weights: Any,
+    image: Any,
+    corner: Any,
+    stride: Any,
+    shift: Any,
+    offsets: Any,
+    first: Any,
+    taps: Any,
 ) -> Any:
-    """Add `weight` times the patch at ``patches[at:]`` to the image at `corner`."""
+    """Add the patch at ``patches[at:]``, weighted, to the image at every member's place.
+
+    The adjoint of :func:`sum_patches`; the patch stays in registers meanwhile.
+
+    A vector that crosses from one cache line to the next is slow to store, so there are two images,
+    the second `shift` elements behind the first: where a row would cross in the one, it is added
+    to the other. Their sum is the result.
+    """
     size = taps.count
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = row_vector(element_of(image), size)
-        source = pointer(context, builder, signature.args[0], values[0], values[1])
-        target = pointer(context, builder, signature.args[3], values[3], values[4])
-        weight_vector = splat(builder, values[2], vector.count)
-        for row in range(size):
-            place = builder.gep(target, [builder.mul(values[5], LONG(row))])
-            pixels = load(builder, builder.gep(source, [LONG(row * size)]), vector)
-            pixels = _clear_beyond(builder, pixels, size)
-            total = multiply_add(builder, weight_vector, pixels, load(builder, place, vector))
-            store(builder, total, place)
+        kinds = signature.args
+        source = pointer(context, builder, kinds[0], values[0], values[1])
+        factors = context.make_array(kinds[2])(context, builder, values[2])
+        pixels = context.make_array(kinds[3])(context, builder, values[3]).data
+        members = pointer(context, builder, kinds[7], values[7], values[8])
+        rows = [
+            _clear_beyond(
+                builder, load(builder, builder.gep(source, [LONG(row * size)]), vector), size
+            )
+            for row in range(size)
+        ]
+        count = builder.extract_value(factors.shape, 0)
+        with cgutils.for_range(builder, count, intp=LONG) as loop:
+            index = builder.add(values[4], _offset(builder, values[5], members, loop.index))
+            column = builder.and_(index, LONG(2 * vector.count - 1))
+            crosses = builder.icmp_signed(">", column, LONG(vector.count))
+            index = builder.add(index, builder.select(crosses, values[6], LONG(0)))
+            place = builder.gep(pixels, [index])
+            weight = builder.load(builder.gep(factors.data, [loop.index]))
+            weight = splat(builder, weight, vector.count)
+            for number, row in enumerate(rows):
+                line = builder.gep(place, [builder.mul(values[5], LONG(number))])
+                store(
+                    builder,
+                    multiply_add(builder, weight, row, load(builder, line, vector)),
+                    line,
+                )
         return context.get_dummy_value()
 
     index = types.intp
-    return types.void(patches, index, image.dtype, image, index, index, taps), code
+    return (
+        types.void(patches, index, weights, image, index, index, index, offsets, index, taps),
+        code,
+    )
 
 
 @operation
@@ -131,6 +171,15 @@ def multiply_patch(
 
     index = types.intp
     return image.dtype(patches, index, image, index, index, taps), code
+
+
+def _offset(builder: Any, stride: Any, offsets: Any, number: Any) -> Any:
+    """How many elements of the image a group's member is away from its pixel."""
+    pair = builder.gep(offsets, [builder.shl(number, LONG(1))])
+    dy, dx = (
+        builder.sext(builder.load(builder.gep(pair, [LONG(part)])), LONG) for part in range(2)
+    )
+    return builder.add(builder.mul(dy, stride), dx)
 
 
 def _clear_beyond(builder: Any, row: Any, size: int) -> Any:
