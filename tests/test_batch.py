@@ -141,7 +141,7 @@ def test_an_output_that_another_run_wrote_meanwhile(folder: Path, tmp_path: Path
     job = Job(folder / "a.png", tmp_path / "a.png")
     job.target.write_bytes(b"precious")
     (report,) = run_jobs([job], Settings(sigma=25))
-    assert (report.outcome, report.error) == (None, None)
+    assert (report.findings, report.error) == (None, None)
     assert job.target.read_bytes() == b"precious"
 
 

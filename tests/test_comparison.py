@@ -14,7 +14,7 @@ from nlnet.cli import main
 from nlnet.comparison import compare, preview_figure
 from nlnet.errors import InputError
 from nlnet.figures import Panel, draw_panels
-from nlnet.file_denoising import Outcome
+from nlnet.file_denoising import Findings, Outcome
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.metrics import psnr, ssim
 from nlnet.noise import add_noise
@@ -78,7 +78,7 @@ def test_sizes_must_agree() -> None:
 
 
 def outcome(before: ImageFile, after: ImageFile) -> Outcome:
-    return Outcome(before, after, (25.0,), estimated=True, notes=())
+    return Outcome(before, after, Findings((25.0,), estimated=True, notes=()))
 
 
 def test_what_was_removed_is_shown_around_gray() -> None:

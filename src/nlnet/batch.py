@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from nlnet.errors import Cancelled, FileError, NLNetError
-from nlnet.file_denoising import Outcome, Settings, denoise_file
+from nlnet.file_denoising import Findings, Settings, denoise_file
 from nlnet.files import remove_leftovers
 from nlnet.parallel import available_cpus
 from nlnet.plan import Job
@@ -19,12 +19,12 @@ from nlnet.plan import Job
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Report:
-    """What became of a job: an outcome, an error, or neither if its output was there already."""
+    """What became of a job: findings, an error, or neither if its output was there already."""
 
     job: Job
-    outcome: Outcome | None = None
+    findings: Findings | None = None
     error: NLNetError | None = None
 
 
@@ -64,7 +64,7 @@ def run_jobs(
         remove_leftovers(folder)
 
     def work(number: int) -> Report:
-        return _work(jobs[number], settings, overwrite, lambda share: tally.set(number, share))
+        return work_on(jobs[number], settings, overwrite, lambda share: tally.set(number, share))
 
     with ThreadPoolExecutor(workers) as pool:
         pending = {pool.submit(work, number) for number in range(len(jobs))}
@@ -105,14 +105,16 @@ class _Tally:
         return not self.stopped.is_set()
 
 
-def _work(
+def work_on(
     job: Job, settings: Settings, overwrite: bool, progress: Callable[[float], bool]
 ) -> Report:
+    """Work on one job; an error that every further job would meet as well is raised."""
     report = Report(job)
     try:
         if overwrite or not os.path.lexists(job.target):
             _prepare(job.target)
-            report = Report(job, denoise_file(job.source, job.target, settings, progress))
+            outcome = denoise_file(job.source, job.target, settings, progress)
+            report = Report(job, outcome.findings)
     except Cancelled:
         raise
     except NLNetError as error:

@@ -35,9 +35,9 @@ def preview_figure(outcome: Outcome, data_range: float | None = None) -> ImageFi
     spread = float(removed.std())
     # Three standard deviations reach from middle gray to black and white.
     gain = 127 / (3 * spread) if spread > 0 else 1.0
-    found = "estimated" if outcome.estimated else "given"
+    found = "estimated" if outcome.findings.estimated else "given"
     panels = [
-        Panel(before, "before", f"noise of sigma {outcome.sigmas[0]:.1f}, {found}"),
+        Panel(before, "before", f"noise of sigma {outcome.findings.sigmas[0]:.1f}, {found}"),
         Panel(after, "after"),
         Panel(128 + gain * removed, "removed", f"contrast x {gain:.1f}" if spread > 0 else ""),
     ]

@@ -13,6 +13,7 @@ which values were clipped are left out, for their noise was clipped as well.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from statistics import NormalDist
@@ -92,13 +93,37 @@ def estimate_sigma(image: npt.ArrayLike, *, channel_axis: int | None = None) -> 
 
 def estimate_planes(planes: Array) -> float:
     """Estimate sigma from (C, H, W) planes of finite values, as :func:`estimate_sigma` does."""
-    height, width = planes.shape[1:]
-    if min(height, width) < _MIN_SIDE:
-        raise InputError(
-            f"The image is {width}x{height} pixels, but estimating its noise takes at least "
-            f"{_MIN_SIDE}x{_MIN_SIDE}; give sigma instead."
-        )
-    patches = _Patches(planes)
+    size, step = patch_size_and_step(planes.shape)
+    windows = sliding_window_view(planes, (size, size), axis=(1, 2))[:, ::step, ::step]
+    return estimate_patches(windows.reshape(-1, size, size), find_extremes(planes))
+
+
+@dataclasses.dataclass(frozen=True)
+class Extremes:
+    """The least and the largest value of an image or of a part of it, and how many have them."""
+
+    low: float
+    low_count: int
+    high: float
+    high_count: int
+    count: int
+
+
+def find_extremes(values: Array) -> Extremes:
+    """Return the extremes of the values."""
+    low, high = values.min(), values.max()
+    return Extremes(
+        float(low),
+        int(np.count_nonzero(values == low)),
+        float(high),
+        int(np.count_nonzero(values == high)),
+        values.size,
+    )
+
+
+def estimate_patches(sampled: Array, extremes: Extremes) -> float:
+    """Estimate sigma from patches (N, size, size) of an image, sampled as its size demands."""
+    patches = _Patches(sampled, extremes)
     variance = patches.smallest_variance(np.full(patches.count, True))
     for _ in range(_ROUNDS):
         chosen = patches.weakly_textured(variance)
@@ -116,16 +141,13 @@ class _Patches:
     Values are divided by `unit`, so that float32 is precise enough whatever the image's scale.
     """
 
-    def __init__(self, planes: Array) -> None:
-        size, step = _patch_size_and_step(planes.shape)
+    def __init__(self, sampled: Array, extremes: Extremes) -> None:
+        size = sampled.shape[-1]
         self.dimension = size**2 - 1  # the mean is taken out
-        low, high = float(planes.min()), float(planes.max())
-        self.unit = (high - low) / 255 or 1.0
-        windows = sliding_window_view(planes, (size, size), axis=(1, 2))[:, ::step, ::step]
-        sampled = windows.reshape(-1, size, size)
+        self.unit = (extremes.high - extremes.low) / 255 or 1.0
         # Float64 stays so for now: its offset may be far larger than its noise.
-        precise = np.float64 if planes.dtype.itemsize == 8 else np.float32
-        shifted = np.subtract(sampled, low, dtype=precise)
+        precise = np.float64 if sampled.dtype.itemsize == 8 else np.float32
+        shifted = np.subtract(sampled, extremes.low, dtype=precise)
         patches = np.divide(shifted, self.unit, dtype=precise).astype(np.float32, copy=False)
         self.count = len(patches)
         self._texture = _texture(patches)
@@ -133,8 +155,8 @@ class _Patches:
         self._means = flat.mean(axis=1)
         flat -= self._means[:, np.newaxis]
         self._flat = flat
-        self._clipped_low = float(np.mean(planes == low)) > _CLIPPED_SHARE
-        self._clipped_high = float(np.mean(planes == high)) > _CLIPPED_SHARE
+        self._clipped_low = extremes.low_count / extremes.count > _CLIPPED_SHARE
+        self._clipped_high = extremes.high_count / extremes.count > _CLIPPED_SHARE
         self._threshold = _texture_of_noise(size)
 
     def weakly_textured(self, variance: float) -> npt.NDArray[np.bool_]:
@@ -158,9 +180,23 @@ class _Patches:
         return max(0.0, float(eigenvalues[: -(-len(eigenvalues) // _TAIL)].mean()))
 
 
-def _patch_size_and_step(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Choose patches large enough to tell noise from texture, and small enough to have many."""
+def patch_size_and_step(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Choose patches large enough to tell noise from texture, and small enough to have many.
+
+    Returns their side, and the step of the grid on which planes of that shape, (C, H, W), are
+    sampled.
+
+    Raises
+    ------
+    InputError
+        If the image is too small.
+    """
     channels, height, width = shape
+    if min(height, width) < _MIN_SIDE:
+        raise InputError(
+            f"The image is {width}x{height} pixels, but estimating its noise takes at least "
+            f"{_MIN_SIDE}x{_MIN_SIDE}; give sigma instead."
+        )
 
     def count(size: int, step: int) -> int:
         return channels * -(-(height - size + 1) // step) * -(-(width - size + 1) // step)

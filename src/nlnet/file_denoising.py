@@ -67,14 +67,12 @@ class Settings:
             select_model(self.model, self.sigma or 25.0)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Outcome:
-    """What was done to a file.
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """What there is to say about a file that was denoised.
 
     Parameters
     ----------
-    before, after : ImageFile
-        The first page.
     sigmas : tuple of float
         Standard deviation of every page's noise, if white is 255.
     estimated : bool
@@ -83,11 +81,26 @@ class Outcome:
         What was converted or left out.
     """
 
-    before: ImageFile
-    after: ImageFile
     sigmas: tuple[float, ...]
     estimated: bool
     notes: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Outcome:
+    """What was done to a file.
+
+    Parameters
+    ----------
+    before, after : ImageFile
+        The first page.
+    findings : Findings
+        What there is to say about it.
+    """
+
+    before: ImageFile
+    after: ImageFile
+    findings: Findings
 
 
 def denoise_file(
@@ -124,7 +137,7 @@ def denoise_file(
     notes = first.notes + losses(target, first)
     if estimated and settings.data_range is None:
         notes += _depth_hint(first)
-    return Outcome(first, results[0], tuple(sigmas), estimated, notes)
+    return Outcome(first, results[0], Findings(tuple(sigmas), estimated, notes))
 
 
 def blend(noisy: Array, denoised: Array, strength: float) -> Array:

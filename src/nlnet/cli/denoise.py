@@ -21,7 +21,8 @@ from nlnet.cli.arguments import (
     share,
 )
 from nlnet.cli.denoise_folder import denoise_many
-from nlnet.cli.messages import outcome_lines
+from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
+from nlnet.cli.messages import findings_lines
 from nlnet.cli.output import check_figure, check_output
 from nlnet.errors import InputError
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Remove white Gaussian noise from images: PNG, JPEG, WebP, TIFF (stacks too), PGM, PPM and npy.
-Bit depth, transparency, color profile, EXIF and resolution are kept.
+Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
+folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
 """
 _EPILOG = """\
 examples:
@@ -40,6 +42,8 @@ examples:
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
+  nlnet denoise slide.zarr -o clean.zarr --sigma 12
+  nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
 sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. Without it
 the noise of every image is estimated, and said. With a folder as output, files that exist there are
@@ -91,7 +95,11 @@ def add_parser(commands: Subparsers) -> None:
     files = parser.add_argument_group("many files")
     files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
     files.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="files at a time (default: 1)"
+        "--workers",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="files, or blocks of a zarr folder, at a time (default: 1)",
     )
     add_overwrite(files)
     limits = parser.add_argument_group("machine")
@@ -115,6 +123,12 @@ def add_parser(commands: Subparsers) -> None:
         metavar="D",
         help="cpu, or with torch installed cuda or mps (default: cpu)",
     )
+    limits.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="let a Dask cluster do the work: zarr, TIFF, or a folder of images; the address is "
+        "like tcp://10.0.0.1:8786, or a scheduler file",
+    )
     parser.set_defaults(run=run)
 
 
@@ -136,11 +150,22 @@ def run(arguments: argparse.Namespace) -> int:
     settings.check()
     output = Path(arguments.output)
     with on_first_compilation(_say_that_it_compiles):
+        if means_volume(arguments):
+            denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
+            return 0
         if not _means_folder(arguments.inputs, arguments.output):
+            if arguments.scheduler is not None:
+                raise InputError(
+                    "--scheduler is for zarr and TIFF files and for folders of images, but the "
+                    f"input is {arguments.inputs[0]!r}."
+                )
             _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
             return 0
         if arguments.preview is not None:
             raise InputError("--preview shows one image, but the output is a folder.")
+        if arguments.scheduler is not None:
+            with on_cluster(arguments.scheduler, settings) as cluster:
+                return denoise_many(output, settings, arguments, cluster)
         return denoise_many(output, settings, arguments)
 
 
@@ -171,7 +196,7 @@ def _denoise_one(
         _check_preview(arguments, source, target)
     with share_bar(source.name) as progress:
         outcome = denoise_file(source, target, settings, progress)
-    for line in outcome_lines(outcome):
+    for line in findings_lines(outcome.findings):
         print(f"{source}: {line}")
     if arguments.preview is not None:
         from nlnet.comparison import preview_figure

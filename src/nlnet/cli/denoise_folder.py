@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.messages import error_line, outcome_lines
+from nlnet.cli.messages import error_line, findings_lines
 from nlnet.cli.output import make_folder
 from nlnet.errors import NLNetError
 
 if TYPE_CHECKING:
+    from nlnet.batch import Report
+    from nlnet.dask.schedulers import Cluster
     from nlnet.file_denoising import Settings
     from nlnet.plan import Job
 
@@ -20,33 +23,36 @@ _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
 
 
-def denoise_many(output: Path, settings: Settings, arguments: argparse.Namespace) -> int:
+def denoise_many(
+    output: Path,
+    settings: Settings,
+    arguments: argparse.Namespace,
+    cluster: Cluster | None = None,
+) -> int:
     """Denoise files, folders and patterns into a folder; return 1 if some files failed."""
-    from nlnet.batch import run_jobs, split_jobs
+    from nlnet.batch import split_jobs
     from nlnet.cli.progress import file_bar
     from nlnet.plan import make_plan
 
-    plan = make_plan(arguments.inputs, output, recursive=arguments.recursive)
+    inputs = arguments.inputs
+    if cluster is not None:
+        # The workers have been started in folders of their own.
+        inputs, output = [os.path.abspath(name) for name in inputs], output.absolute()
+    plan = make_plan(inputs, output, recursive=arguments.recursive)
     make_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
     failed: list[Job] = []
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
-        for report in run_jobs(
-            todo,
-            settings,
-            workers=arguments.workers,
-            overwrite=arguments.overwrite,
-            progress=bar.report,
-        ):
+        for report in _reports(todo, settings, arguments, cluster, bar.report):
             if report.error is not None:
                 failed.append(report.job)
                 bar.say(error_line(_with_name(report.error, report.job)), sys.stderr)
-            elif report.outcome is None:
+            elif report.findings is None:
                 existing.append(report.job)
             else:
-                for line in outcome_lines(report.outcome):
+                for line in findings_lines(report.findings):
                     bar.say(f"{report.job.source}: {line}")
     written = len(plan.jobs) - len(existing) - len(failed)
     print(_summary(written, len(existing), len(failed)))
@@ -54,6 +60,24 @@ def denoise_many(output: Path, settings: Settings, arguments: argparse.Namespace
         return 0
     print(_failures(failed, len(plan.errors)), file=sys.stderr)
     return _EXIT_SOME_FAILED
+
+
+def _reports(
+    jobs: Sequence[Job],
+    settings: Settings,
+    arguments: argparse.Namespace,
+    cluster: Cluster | None,
+    progress: Callable[[float], object],
+) -> Iterator[Report]:
+    """Work on the jobs, on the cluster if there is one."""
+    from nlnet.batch import run_jobs
+
+    overwrite = arguments.overwrite
+    if cluster is not None:
+        return cluster.run_jobs(jobs, overwrite=overwrite, progress=progress)
+    return run_jobs(
+        jobs, settings, workers=arguments.workers, overwrite=overwrite, progress=progress
+    )
 
 
 def _with_name(error: NLNetError, job: Job) -> str:

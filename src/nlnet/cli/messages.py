@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nlnet.file_denoising import Outcome
+    from nlnet.file_denoising import Findings
 
 
 def error_line(message: object) -> str:
@@ -13,17 +13,17 @@ def error_line(message: object) -> str:
     return "nlnet: error: " + " ".join(str(message).split())
 
 
-def outcome_lines(outcome: Outcome) -> list[str]:
+def findings_lines(findings: Findings) -> list[str]:
     """Say what was found in a file and what was converted."""
-    return [*_estimate(outcome), *outcome.notes]
+    return [*_estimate(findings), *findings.notes]
 
 
-def _estimate(outcome: Outcome) -> list[str]:
+def _estimate(findings: Findings) -> list[str]:
     from nlnet.denoising import NO_NOISE
 
-    if not outcome.estimated:
+    if not findings.estimated:
         return []
-    sigmas = outcome.sigmas
+    sigmas = findings.sigmas
     low, high = f"{min(sigmas):.2f}", f"{max(sigmas):.2f}"
     found = low if low == high else f"{low} to {high}"
     lines = [f"estimated sigma {found}"]

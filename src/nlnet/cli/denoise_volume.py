@@ -1,0 +1,100 @@
+"""The part of ``nlnet denoise`` for images of any size: zarr and TIFF, here or on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nlnet.cli.extras import needs_extra
+from nlnet.cli.messages import findings_lines
+from nlnet.cli.output import check_folder, check_output
+from nlnet.errors import FileError, InputError
+from nlnet.volume_paths import ZARR_FILES, is_tiff, is_zarr
+
+if TYPE_CHECKING:
+    from nlnet.dask.schedulers import Cluster
+    from nlnet.file_denoising import Settings
+
+_LIBRARIES = ("dask", "distributed", "tifffile", "zarr")
+
+
+def means_volume(arguments: argparse.Namespace) -> bool:
+    """Zarr in or out, or a TIFF file for a cluster; other files fit into memory."""
+    source, target = Path(arguments.inputs[0]), Path(arguments.output)
+    if len(arguments.inputs) > 1:
+        zarrs = [name for name in arguments.inputs if is_zarr(Path(name))]
+        if zarrs:
+            raise InputError(f"{zarrs[0]!r} is one of several inputs; give it alone.")
+        return False
+    if is_zarr(source) or is_zarr(target):
+        return True
+    tiffs = is_tiff(source) and is_tiff(target)
+    return arguments.scheduler is not None and tiffs and not source.is_dir()
+
+
+def denoise_out_of_core(
+    source: Path, target: Path, settings: Settings, arguments: argparse.Namespace
+) -> None:
+    """Denoise a zarr folder or a TIFF file, block by block."""
+    if arguments.preview is not None:
+        raise InputError("--preview shows one image in memory, but not zarr or work on a cluster.")
+    _check_output(target, overwrite=arguments.overwrite, source=source)
+    with needs_extra("dask", *_LIBRARIES):
+        from nlnet.dask.out_of_core import denoise_volume
+        from nlnet.dask.schedulers import Threads
+    from nlnet.cli.progress import share_bar
+    from nlnet.parallel import available_cpus
+
+    _silence_libraries()
+    with share_bar(source.name) as progress:
+        if arguments.scheduler is not None:
+            with on_cluster(arguments.scheduler, settings) as cluster:
+                findings = denoise_volume(source, target, cluster, progress)
+        else:
+            threads = Threads(settings, arguments.workers, available_cpus())
+            findings = denoise_volume(source, target, threads, progress)
+    for line in findings_lines(findings):
+        print(f"{source}: {line}")
+
+
+@contextmanager
+def on_cluster(address: str, settings: Settings) -> Iterator[Cluster]:
+    """Connect to the cluster whose scheduler has that address."""
+    with needs_extra("dask", *_LIBRARIES):
+        from nlnet.dask.schedulers import Cluster, connect
+    _silence_libraries()
+    with connect(address) as client:
+        cluster = Cluster(client, settings)
+        if not cluster.has_workers:
+            print("nlnet: the scheduler has no workers yet; waiting for them", file=sys.stderr)
+        yield cluster
+
+
+def _silence_libraries() -> None:
+    """Keep libraries from saying what we say in one sentence."""
+    for name in ("distributed", "tifffile"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _check_output(path: Path, *, overwrite: bool, source: Path) -> None:
+    """As `check_output`, for an output that may be a folder."""
+    if not is_zarr(path):
+        check_output(path, overwrite=overwrite, source=source)
+        return
+    inside = os.path.commonpath([os.path.realpath(path), os.path.realpath(source)])
+    if inside in (os.path.realpath(path), os.path.realpath(source)):
+        raise FileError(
+            f"The output {str(path)!r} and the input {str(source)!r} lie in each other; "
+            "choose another name."
+        )
+    if os.path.lexists(path) and not overwrite:
+        raise FileError(f"The output {str(path)!r} exists; replace it with --overwrite.")
+    if path.exists() and not any((path / name).is_file() for name in ZARR_FILES):
+        raise FileError(f"The output {str(path)!r} exists, but is not zarr.")
+    check_folder(path.parent)

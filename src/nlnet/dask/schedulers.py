@@ -1,0 +1,189 @@
+"""Who does the work: threads of this process, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from dask.base import compute
+from dask.callbacks import Callback
+from distributed import Client, Future, KilledWorker, as_completed
+
+from nlnet.batch import Report, work_on
+from nlnet.errors import FileError, InputError, NLNetError
+from nlnet.file_denoising import Settings
+from nlnet.files import remove_leftovers
+from nlnet.plan import Job
+
+TIMEOUT = 10.0
+"""Seconds to wait for a scheduler to answer."""
+
+Progress = Callable[[float], object]
+
+
+class Scheduler(Protocol):
+    """What out-of-core denoising asks for: results of lazy parts, in their order."""
+
+    settings: Settings
+    """How to denoise a block: settings whose threads and memory are those of one task."""
+
+    def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
+        """Return the parts' results; report the share of them that is done."""
+
+
+class Threads:
+    """Some blocks at a time in threads of this process, which share its CPUs and memory."""
+
+    def __init__(self, settings: Settings, blocks: int, cpus: int) -> None:
+        self._blocks = blocks
+        memory = settings.max_memory
+        self.settings = dataclasses.replace(
+            settings,
+            threads=settings.threads or max(1, cpus // blocks),
+            max_memory=None if memory is None else max(1, memory // blocks),
+        )
+
+    def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
+        """Return the parts' results; report the share of them that is done."""
+        wanted = {part.key for part in parts}
+        done = 0
+
+        def count(key: object, *_: object) -> None:
+            nonlocal done
+            if key in wanted:
+                done += 1
+                if progress is not None:
+                    progress(done / len(parts))
+
+        # A pool of its own: leaving the block waits for what is still running after an error.
+        with concurrent.futures.ThreadPoolExecutor(self._blocks) as pool, Callback(posttask=count):
+            return list(compute(*parts, scheduler="threads", pool=pool))
+
+
+class Cluster:
+    """The workers of a Dask cluster; each task uses one thread unless the settings say more."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self.settings = dataclasses.replace(settings, threads=settings.threads or 1)
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether there is anybody to do the work; some clusters start them when asked."""
+        return bool(self._client.scheduler_info(n_workers=1)["workers"])
+
+    def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
+        """Return the parts' results; report the share of them that is done."""
+        with _in_a_sentence():
+            futures = self._client.compute(list(parts))
+            for done, _ in enumerate(_finished(self._client, futures), start=1):
+                if progress is not None:
+                    progress(done / len(parts))
+            return [future.result() for future in futures]
+
+    def run_jobs(
+        self, jobs: Sequence[Job], *, overwrite: bool, progress: Progress | None = None
+    ) -> Iterator[Report]:
+        """Work on files, one a task, and yield what became of each as soon as it is done.
+
+        The files' names must be absolute, and mean the same everywhere in the cluster.
+
+        Raises
+        ------
+        FileError
+            If the disk is full or cannot be written: every further file would fail as well.
+        NLNetError
+            If the cluster fails.
+        """
+        for folder in {job.target.parent for job in jobs}:
+            remove_leftovers(folder)
+        with _in_a_sentence():
+            futures = self._client.map(
+                _work_quietly,
+                jobs,
+                settings=self.settings,
+                overwrite=overwrite,
+                pure=False,
+                batch_size=100,
+            )
+            for done, future in enumerate(_finished(self._client, futures), start=1):
+                if progress is not None:
+                    progress(done)
+                yield future.result()
+
+
+@contextmanager
+def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
+    """Connect to the scheduler at an address, such as ``tcp://10.0.0.1:8786``.
+
+    A scheduler file, which `dask scheduler --scheduler-file` writes, is an address as well.
+
+    Raises
+    ------
+    InputError
+        If it cannot be reached.
+    """
+    where: dict[str, Any] = {"address": address}
+    if Path(address).is_file():
+        where = {"scheduler_file": os.path.abspath(address)}
+    try:
+        client = Client(**where, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"The scheduler {address!r} cannot be reached within {timeout:g} seconds; it must be "
+            "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786, or its file."
+        ) from error
+    try:
+        yield client
+    finally:
+        client.close(timeout=timeout)
+
+
+def _finished(client: Client, futures: list[Future[Any]]) -> Iterator[Future[Any]]:
+    """Yield the futures as they finish; the rest is cancelled on the way out."""
+    try:
+        for future in as_completed(futures, loop=client.loop):
+            if future.status == "error":
+                future.result()  # raises
+            yield future
+    finally:
+        client.cancel([future for future in futures if not future.done()])
+
+
+def _work_quietly(job: Job, *, settings: Settings, overwrite: bool) -> Report:
+    return work_on(job, settings, overwrite, lambda share: True)
+
+
+@contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """Turn what goes wrong in a cluster, rather than with an image, into a sentence."""
+    try:
+        yield
+    except NLNetError:
+        raise
+    except KilledWorker as error:
+        raise NLNetError(
+            "A part of the work was given up after several workers died of it; "
+            "give them more memory, or use --max-memory for smaller blocks."
+        ) from error
+    except MemoryError as error:
+        raise NLNetError("A worker has too little memory; use --max-memory.") from error
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"The cluster lacks {error.name}; its scheduler and workers need the same nlnet as "
+            "here: pip install 'nlnet[dask]'."
+        ) from error
+    except (concurrent.futures.CancelledError, OSError) as error:
+        raise FileError(f"The connection to the cluster was lost: {error}.") from error
+    except RuntimeError as error:
+        if "deserialization" not in str(error):
+            raise
+        raise InputError(
+            "The cluster's scheduler cannot read the task graph; scheduler and workers need the "
+            "same Python, dask and nlnet as here."
+        ) from error

@@ -1,0 +1,217 @@
+"""Arrays in zarr and TIFF files that are written a region at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tifffile
+import zarr
+
+from nlnet.arrays import Array
+from nlnet.dask.volumes import Volume, find_multiscales
+from nlnet.errors import FileError
+from nlnet.volume_paths import is_zarr
+
+_NEW_CHUNK = 512
+_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+_CLASSIC_TIFF = 2**32 - 2**25
+"""Bytes above which a TIFF file needs 64-bit offsets, with some room for its tags."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ZarrTarget:
+    """An array in a zarr folder that is being written."""
+
+    path: Path
+    key: str
+
+    def write(self, region: tuple[slice, ...], block: Array) -> None:
+        """Write a region; it must cover chunks as a whole."""
+        with _writable(self.path):
+            # A run that was stopped has removed the folder: it must not come back.
+            if not self.path.is_dir():
+                raise FileNotFoundError(2, "The unfinished output is gone", str(self.path))
+            _open_to_write(self.path, self.key)[region] = block
+
+
+@dataclasses.dataclass(frozen=True)
+class TiffTarget:
+    """A TIFF file that is being written: uncompressed, all values in one piece.
+
+    Not mapped into memory, where a full disk would kill the process instead of raising an error.
+    """
+
+    path: Path
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def write(self, region: tuple[slice, ...], block: Array) -> None:
+        """Write a region, line by line."""
+        starts = [part.start for part in region]
+        strides = np.cumprod((self.dtype.itemsize, *self.shape[:0:-1]))[::-1]
+        # Axes at the end that the region covers as a whole are in one piece with the one before.
+        whole = block.ndim - 1
+        while whole > 0 and block.shape[whole] == self.shape[whole]:
+            whole -= 1
+        values = np.ascontiguousarray(block, self.dtype)
+        with _writable(self.path), open(self.path, "r+b") as stream:
+            for line in np.ndindex(block.shape[:whole]):
+                place = [start + step for start, step in zip(starts, line, strict=False)]
+                place += starts[whole:]
+                stream.seek(self.offset + int(np.dot(place, strides)))
+                stream.write(values[line].data)
+
+
+Target = ZarrTarget | TiffTarget
+
+
+@contextmanager
+def new_target(path: Path, volume: Volume) -> Iterator[Target]:
+    """Make a file for a result like `volume`; the block gets it under a temporary name.
+
+    It gets its own name when the block ends, and is removed if that raises.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    path = path.absolute()
+    temporary = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
+    try:
+        with _writable(path):
+            make = _make_zarr if is_zarr(path) else _make_tiff
+            target = make(path, temporary, volume)
+        yield target
+        with _writable(path):
+            _rename(temporary, path)
+    finally:
+        _remove(temporary)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"Cannot write {str(path)!r}: {reason}.") from error
+
+
+@functools.lru_cache(maxsize=8)
+def _open_to_write(path: Path, key: str) -> zarr.Array[Any]:
+    found = zarr.open(str(path), path=key or None, mode="r+")
+    assert isinstance(found, zarr.Array)
+    return found
+
+
+def _make_zarr(path: Path, temporary: Path, volume: Volume) -> ZarrTarget:
+    if is_zarr(volume.path):
+        _copy_metadata(volume.path, temporary, volume.key)
+        return ZarrTarget(temporary, volume.key)
+    zarr.create_array(
+        str(temporary),
+        shape=volume.shape,
+        dtype=volume.dtype.newbyteorder("="),
+        chunks=new_chunks(volume),
+        dimension_names=[name.lower() for name in volume.axes] or None,
+    )
+    return ZarrTarget(temporary, "")
+
+
+def new_chunks(volume: Volume) -> tuple[int, ...]:
+    """Return the chunks of a zarr array made from a TIFF file: its tiles, or squares."""
+    rows, columns = volume.image_axes
+    chunks = [1] * volume.ndim
+    tiled = volume.chunks[columns] < volume.shape[columns]
+    for axis in (rows, columns):
+        side = volume.chunks[axis] if tiled else _NEW_CHUNK
+        chunks[axis] = min(side, volume.shape[axis])
+    if volume.channel_axis is not None:
+        chunks[volume.channel_axis] = volume.channels
+    return tuple(chunks)
+
+
+def _copy_metadata(source: Path, target: Path, key: str) -> None:
+    """Copy what describes the array and the groups it is in: chunks, codecs, names, attributes."""
+    folder = Path()
+    for part in (Path(), *map(Path, Path(key).parts)):
+        folder = folder / part
+        (target / folder).mkdir(parents=True, exist_ok=True)
+        for name in _METADATA:
+            if (source / folder / name).is_file():
+                described = json.loads((source / folder / name).read_text("utf-8"))
+                _keep_one_array(described.get("attributes", described), key)
+                # It lists arrays that are not copied.
+                described.pop("consolidated_metadata", None)
+                (target / folder / name).write_text(json.dumps(described, indent=2), "utf-8")
+
+
+def _keep_one_array(attributes: dict[str, Any], key: str) -> None:
+    scales = find_multiscales(attributes) if isinstance(attributes, dict) else None
+    if scales is not None:
+        scales["datasets"] = [level for level in scales["datasets"] if level.get("path") == key]
+
+
+def _make_tiff(path: Path, temporary: Path, volume: Volume) -> TiffTarget:
+    dtype = volume.dtype.newbyteorder("=")
+    size = int(np.prod(volume.shape, dtype=object)) * dtype.itemsize
+    ome = path.name.lower().endswith((".ome.tif", ".ome.tiff"))
+    color = volume.channels == 3
+    with tifffile.TiffWriter(temporary, bigtiff=size > _CLASSIC_TIFF, ome=ome) as writer:
+        written = writer.write(
+            shape=volume.shape,
+            dtype=dtype,
+            photometric="rgb" if color else "minisblack",
+            planarconfig=("contig" if volume.channel_axis == -1 else "separate") if color else None,
+            metadata={"axes": _tiff_axes(volume)},
+            returnoffset=True,
+        )
+    assert written is not None
+    return TiffTarget(temporary, written[0], volume.shape, dtype)
+
+
+def _tiff_axes(volume: Volume) -> str:
+    """Return letters for the axes as TIFF knows them: those of the file, or by their order."""
+    letters = "".join(volume.axes).upper()
+    color = {None: "YX", -1: "YXS", -3: "SYX"}[volume.channel_axis]
+    known = len(letters) == volume.ndim and set(letters[: volume.stacked]) <= set("TCZ")
+    if known and len(set(letters)) == len(letters):
+        return letters[: volume.stacked] + color
+    # More than three axes of pages have no names in OME; Q is what tifffile calls any other.
+    return "TCZ"[3 - volume.stacked :] + color if volume.stacked <= 3 else "Q" * volume.ndim
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    if not path.is_dir():
+        os.replace(temporary, path)
+        return
+    # A folder cannot be replaced in one step: the old one makes way, and comes back if need be.
+    old = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
+    os.rename(path, old)
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        os.rename(old, path)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
