@@ -45,9 +45,9 @@ plt.show()
 
 # %%
 # A closer look, with the clean photo beside it.
-part = np.s_[70:170, 120:270]
+part = np.s_[60:200, 120:230]
 shown = {"noisy": noisy, "denoised": denoised, "clean": clean}
-figure, panels = plt.subplots(1, 3, figsize=(12, 3.1), layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(10, 4.5), layout="constrained")
 for panel, (title, image) in zip(panels, shown.items(), strict=True):
     panel.imshow(image[part], interpolation="nearest")
     panel.set_title(title)

@@ -48,8 +48,8 @@ plt.show()
 
 # %%
 # The same to look at: half the true sigma, the estimate, and twice the true sigma.
-part = np.s_[60:180, 90:270]
-figure, panels = plt.subplots(1, 4, figsize=(13, 2.6), layout="constrained")
+part = np.s_[55:205, 120:220]
+figure, panels = plt.subplots(1, 4, figsize=(12, 4.8), layout="constrained")
 shown = {"noisy": noisy}
 for name, sigma in (("too small", 10), ("estimated", estimate), ("too large", 40)):
     shown[f"{name}: {sigma:.1f}"] = nlnet.denoise(noisy, sigma, data_range=255)

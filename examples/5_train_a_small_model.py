@@ -96,12 +96,12 @@ show_file(folder / "model.png", width=7)
 
 # %%
 # And what it is good for, on the part of the photo that it has not seen, beside the shipped model.
-clean = photo[60:200, 280:].astype(np.float32)
+clean = photo[60:220, 260:380].astype(np.float32)
 noisy = add_noise(clean, 25).astype(np.float32)
 shown = {"noisy": np.clip(noisy, 0, 255)}
 for chosen in (model, nlnet.load_model("gray-5x5-s25")):
     shown[chosen.name] = nlnet.denoise(noisy, 25, model=chosen, data_range=255)
-figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(11, 4.7), layout="constrained")
 for panel, (name, image) in zip(panels, shown.items(), strict=True):
     panel.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     panel.set_title(f"{name}: {psnr(clean, image):.2f} dB")

@@ -1,6 +1,9 @@
-"""The README's picture: ``make figures``."""
+"""The README's pictures: ``make figures``."""
 
 from __future__ import annotations
+
+import io
+import sys
 
 import numpy as np
 import pyvips
@@ -14,9 +17,17 @@ from scripts.results import PROJECT
 
 SIGMA = 25
 WIDTH = 1200
+IMAGES = PROJECT / "docs" / "images"
 
 
 def main() -> None:
+    """Draw all pictures."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    draw_comparison()
+    draw_stage()
+
+
+def draw_comparison() -> None:
     """Add noise to the bundled photo, denoise it, and draw the three side by side."""
     clean = read_image(PROJECT / "examples" / "cat.png")
     noisy = add_noise(clean.pixels, SIGMA, seed=0).astype(np.float32)
@@ -26,12 +37,22 @@ def main() -> None:
         ("denoised", ImageFile(_to_bytes(denoised))),
     ]
     comparisons, figure = compare(clean, shown, name="original")
-    target = PROJECT / "docs" / "images" / "cat.jpg"
-    target.parent.mkdir(parents=True, exist_ok=True)
     small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
-    write_atomically(target, small.jpegsave_buffer(Q=85, strip=True))
+    write_atomically(IMAGES / "cat.jpg", small.jpegsave_buffer(Q=85, strip=True))
     for comparison in comparisons:
         print(f"{comparison.name}: {comparison.psnr:.2f} dB, SSIM {comparison.ssim:.3f}")
+
+
+def draw_stage() -> None:
+    """Draw the figure of a stage that the documentation has, small enough to be kept."""
+    sys.path.append(str(PROJECT / "docs"))
+    from drawings import photo, stage
+
+    figure = stage.draw_stage(photo.read_photo(), nlnet.load_model("gray-5x5-s25"))
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=WIDTH / figure.get_figwidth())
+    drawn = pyvips.Image.new_from_buffer(buffer.getvalue(), "")
+    write_atomically(IMAGES / "stage.png", drawn.pngsave_buffer(palette=True, strip=True))
 
 
 def _to_bytes(pixels: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 
 from nlnet.cli import build_parser
 
-_COLUMNS = "92"
+_COLUMNS = "96"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -45,5 +45,5 @@ def _section(parser: argparse.ArgumentParser) -> nodes.section:
     # argparse breaks lines for the terminal it finds.
     with mock.patch.dict(os.environ, COLUMNS=_COLUMNS, NO_COLOR="1"):
         text = parser.format_help()
-    section += nodes.literal_block(text, text, language="text")
+    section += nodes.literal_block(text, text, language="text", classes=["command-help"])
     return section
