@@ -91,6 +91,12 @@ bench: setup  ## measure nlnet and its peers on this machine
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png
 
+.PHONY: dist
+dist: setup  ## build the wheel and the source distribution, with the weights inside, into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	@du -h dist/*
+
 .PHONY: clean-cache
 clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
