@@ -27,8 +27,8 @@ def merge_small(lengths: Sequence[int], least: int) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> merge_small((4, 4, 4, 1), 6)
-    (8, 5)
+    >>> merge_small((4, 4, 4, 4, 1), 6)
+    (8, 9)
     >>> merge_small((3, 2), 6)
     (5,)
     """
