@@ -58,13 +58,13 @@ window = 11
 
 [data]
 crop = 32
-crops = 48
+crops = 32
 
 [greedy]
-epochs = 6
+epochs = 5
 
 [joint]
-epochs = 16
+epochs = 12
 rate = 0.005
 scalar_rate = 0.0025
 """)
