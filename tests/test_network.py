@@ -169,9 +169,10 @@ def test_denoising_in_a_sweep_is_the_whole_image_at_once(channels, shape, projec
     np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("tile_rows", [1, 3, 8, 16])
+@pytest.mark.parametrize("tile_rows", [1, 7, 16, 64])
 @pytest.mark.parametrize(("window", "height"), [(3, 90), (31, 130), (31, 131)])
-def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window, height):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window, height, threads):
     config = NetworkConfig(stages=3, patch_size=3, group_size=4, window=window)
     stages = random_stages(config)
     image = noise(1, height, 21)
@@ -185,7 +186,7 @@ def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window
     def write(first: int, rows: np.ndarray) -> None:
         swept[:, first : first + rows.shape[1]] = rows
 
-    with Workers(2) as workers:
+    with Workers(threads) as workers:
         Sweep(read, write, image.shape, config, stages, box=BOX, tile_rows=tile_rows).run(workers)
     np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
     assert rows_read == list(range(height))
