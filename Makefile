@@ -82,7 +82,7 @@ bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs
 .PHONY: docs
 docs: setup  ## build the documentation into build/docs; warnings are errors
 	$(INSTALL) -e '.[docs]'
-	$(BIN)/python -m sphinx -W --keep-going --quiet -d build/docs-cache docs build/docs
+	$(BIN)/python -m sphinx -E -W --keep-going --quiet -d build/docs-cache docs build/docs
 	@echo "build/docs/index.html"
 
 bench: setup  ## measure nlnet and its peers on this machine

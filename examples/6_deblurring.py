@@ -50,7 +50,9 @@ def quality(images: Tensor) -> float:
 
 # %%
 # Half-quadratic splitting takes turns. One step makes the image agree with the blurred one without
-# going far from the last estimate; with Fourier transforms that is a division::
+# going far from the last estimate; with Fourier transforms that is a division:
+#
+# .. code-block:: text
 #
 #     argmin_x |blur x - blurred|² / noise_level² + |x - estimate|² / (4 sigma²)
 #
