@@ -29,13 +29,14 @@ LOCAL = ["--host", "127.0.0.1", "--no-dashboard"]
 
 
 class Cluster:
-    """A scheduler and two workers, each a process of its own."""
+    """A scheduler and its workers, each a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        folder.mkdir(exist_ok=True)
         self.file = folder / "scheduler.json"
         self._folder = folder
         self._processes = [self._start("scheduler", "--port", "0", *LOCAL)]
-        self.workers = [self.start_worker() for _ in range(2)]
+        self.workers = [self.start_worker() for _ in range(workers)]
 
     def start_worker(self) -> subprocess.Popen[bytes]:
         scratch = ["--local-directory", str(self._folder)]
@@ -164,3 +165,37 @@ def test_a_scheduler_that_is_not_there(
     assert f"scheduler {address!r} cannot be reached" in message
     assert time.monotonic() - start < 10
     assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
+
+
+def test_the_scheduler_is_killed(
+    tmp_path: Path,
+    gray_model_file: Path,
+) -> None:
+    """One sentence, and nothing left; a cluster of its own, for it does not survive."""
+    cluster = Cluster(tmp_path / "cluster", workers=0)
+    source, target = tmp_path / "in.zarr", tmp_path / "out.zarr"
+    zarr.create_array(str(source), data=noisy_pixels(np.uint8), chunks=(8, 8))
+
+    def kill_it() -> None:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".nlnet-*.tmp")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        cluster.stop()
+
+    try:
+        address = cluster.address
+        threading.Thread(target=kill_it, daemon=True).start()
+        options = ["--scheduler", address, "--sigma", "25", "--model", str(gray_model_file)]
+        command = [sys.executable, "-m", "nlnet", "denoise", str(source), "-o", str(target)]
+        ended = subprocess.run(
+            [*command, *options], capture_output=True, text=True, check=False, timeout=60
+        )
+    finally:
+        cluster.stop()
+    assert ended.stderr.count("\n") == 2, ended.stderr
+    waiting, error = ended.stderr.splitlines()
+    assert ended.returncode == 2
+    assert waiting == "nlnet: the scheduler has no workers yet; waiting for them"
+    assert error.startswith("nlnet: error: The connection to the scheduler was lost")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster", "in.zarr"]

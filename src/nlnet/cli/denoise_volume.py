@@ -51,8 +51,7 @@ def denoise_out_of_core(
     from nlnet.cli.progress import share_bar
     from nlnet.parallel import available_cpus
 
-    _silence_libraries()
-    with share_bar(source.name) as progress:
+    with _silent_libraries(), share_bar(source.name) as progress:
         if arguments.scheduler is not None:
             with on_cluster(arguments.scheduler, settings) as cluster:
                 findings = denoise_volume(source, target, cluster, progress)
@@ -68,18 +67,22 @@ def on_cluster(address: str, settings: Settings) -> Iterator[Cluster]:
     """Connect to the cluster whose scheduler has that address."""
     with needs_extra("dask", *_LIBRARIES):
         from nlnet.dask.schedulers import Cluster, connect
-    _silence_libraries()
-    with connect(address) as client:
+    with _silent_libraries(), connect(address) as client:
         cluster = Cluster(client, settings)
         if not cluster.has_workers:
             print("nlnet: the scheduler has no workers yet; waiting for them", file=sys.stderr)
         yield cluster
 
 
-def _silence_libraries() -> None:
-    """Keep libraries from saying what we say in one sentence."""
-    for name in ("distributed", "tifffile"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+@contextmanager
+def _silent_libraries() -> Iterator[None]:
+    """Keep distributed and tifffile from logging what we say in one sentence."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _check_output(path: Path, *, overwrite: bool, source: Path) -> None:

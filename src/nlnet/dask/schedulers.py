@@ -15,7 +15,7 @@ from dask.callbacks import Callback
 from distributed import Client, Future, KilledWorker, as_completed
 
 from nlnet.batch import Report, work_on
-from nlnet.errors import FileError, InputError, NLNetError
+from nlnet.errors import InputError, NLNetError
 from nlnet.file_denoising import Settings
 from nlnet.files import remove_leftovers
 from nlnet.plan import Job
@@ -75,7 +75,7 @@ class Cluster:
     @property
     def has_workers(self) -> bool:
         """Whether there is anybody to do the work; some clusters start them when asked."""
-        return bool(self._client.scheduler_info(n_workers=1)["workers"])
+        return bool(self._client.nthreads())
 
     def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
         """Return the parts' results; report the share of them that is done."""
@@ -179,7 +179,9 @@ def _in_a_sentence() -> Iterator[None]:
             "here: pip install 'nlnet[dask]'."
         ) from error
     except (concurrent.futures.CancelledError, OSError) as error:
-        raise FileError(f"The connection to the cluster was lost: {error}.") from error
+        raise NLNetError(
+            "The connection to the scheduler was lost; is it still running?"
+        ) from error
     except RuntimeError as error:
         if "deserialization" not in str(error):
             raise
