@@ -372,3 +372,11 @@ def test_another_process_gives_the_same_bits(own_process):
     image = noise(1, 321, 481).astype(np.float32)
     output = denoise_planes(image, config, random_stages(config), threads=1)
     assert hashlib.sha256(output.tobytes()).hexdigest() == own_process["digest"]
+
+
+def test_color_stays_in_the_box_to_the_bit():
+    config = NetworkConfig(channels=3, stages=2)
+    image = noise(3, 40, 50, std=120.0).astype(np.float32)
+    output = denoise_planes(image, config, random_stages(config))
+    assert output.min() == 0.0
+    assert output.max() == 255.0

@@ -91,11 +91,18 @@ def denoise_rows(
     progress : callable, optional
         Called with the share of the work done; an exception it raises stops the work.
     """
+
+    def write_planes(first: int, planes: FloatArray) -> None:
+        rows = from_working_planes(planes)
+        if box is not None:
+            np.clip(rows, *box, out=rows)  # the way back from opponent planes rounds
+        write(first, rows)
+
     with Workers(threads) as workers:
         itemsize = stages[0].filters.dtype.itemsize
         sweep = Sweep(
             lambda first, last: to_working_planes(read(first, last)),
-            lambda first, planes: write(first, from_working_planes(planes)),
+            write_planes,
             shape,
             config,
             stages,

@@ -111,9 +111,10 @@ def spread_groups(
 
     `windows` is flat and holds two windows, of rows `stride` long, whose sum is the result (see
     :func:`add_windows`). It is fast where the first starts at a cache line, the second half a line
-    off, and `stride` is a whole number of lines: :func:`nlnet.kernels.simd.patches.spread_patch`. Neighbouring pixels tend to add to overlapping
-    places, and a vector that was just written can be read again at once only where it was written;
-    so the pixels are visited LANES apart.
+    off, and `stride` is a whole number of lines: :func:`nlnet.kernels.simd.patches.spread_patch`.
+
+    Neighbouring pixels tend to add to overlapping places, and a vector that was just written can be
+    read again at once only where it was written; so the pixels are visited LANES apart.
     """
     offsets = groups.reshape(-1)
     pair, size = 2 * weights.shape[0], len(taps) * len(taps)
