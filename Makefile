@@ -58,11 +58,13 @@ tables: setup  ## evaluate the shipped models (or MODELS=...) on the test sets i
 ship: setup  ## take the best model of the training run RUN= into the package, and its log into docs/
 	$(BIN)/python -m scripts.ship $(RUN) $(if $(DATA),--data $(DATA))
 
-.PHONY: test-browser fuzz-web load
+.PHONY: test-browser fuzz fuzz-web load
 test-browser: setup  ## the web page in chromium; skipped where that is missing and cannot be installed
 	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \
 		$(BIN)/python -m pytest -m browser tests/browser; \
 	else echo "The tests in a browser are skipped."; fi
+
+fuzz: fuzz-files fuzz-web  ## both kinds of damaged input
 
 fuzz-web: setup  ## 2,000 damaged uploads and 200 generated requests an operation to the web server
 	NLNET_FUZZ_UPLOADS=2000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
@@ -85,8 +87,8 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet -d build/docs-cache docs build/docs
 	@echo "build/docs/index.html"
 
-bench: setup  ## measure nlnet and its peers on this machine
-	$(BIN)/python -m benchmarks
+bench: setup  ## measure nlnet and its peers on this machine, up to 24 megapixels: half an hour
+	$(BIN)/python -m benchmarks --large
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png

@@ -19,7 +19,8 @@ PATCH = 5
 WINDOW = 31
 FACTORS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2)
 SLOW = 0.2
-"""Megapixels that are enough for the slow ones."""
+MEDIUM = 3.0
+"""Megapixels that are enough for the slow ones, and for those that take many passes."""
 
 
 def make_bm3d(kind: str, sigma: float) -> Method:
@@ -102,7 +103,7 @@ def make_tv(kind: str, sigma: float) -> Method:
     def call(noisy: Any, weight: float, threads: int) -> Any:
         return chambolle(noisy, weight=weight, channel_axis=_channel_axis(kind))
 
-    return _skimage_method("scikit-image TV", kind, call, sigma, FACTORS)
+    return _skimage_method("scikit-image TV", kind, call, sigma, FACTORS, largest=MEDIUM)
 
 
 def make_dncnn_method(kind: str, sigma: float) -> Method:
