@@ -56,6 +56,7 @@ def make_opencv(kind: str, sigma: float) -> Method:
         strengths=[factor * sigma for factor in FACTORS],
         prepare=_to_opencv,
         finish=_swap_channels,
+        largest=MEDIUM,
         note="8-bit input; a stripe for each 131,072 pixels, so one thread on small images",
     )
 
