@@ -28,7 +28,6 @@ from nlnet.model import Model
 
 _KERNELS: dict[str, tuple[Any, str]] = {
     "matching": (nlnet.matching, "match_tile"),
-    "windows": (grouping, "copy_window"),
     "fold": (folding, "fold_rows"),
 }
 """Which function, called from Python once a tile or more rarely, does the work of a phase."""
@@ -90,6 +89,7 @@ class _StepByStep:
 
     def __init__(self, spent: dict[str, float]) -> None:
         steps: dict[str, Callable[..., Any]] = {
+            "windows": grouping.copy_window,
             "group sums": grouping.sum_groups,
             "transform": _transform,
             "psi": rbf.evaluate,
@@ -100,31 +100,40 @@ class _StepByStep:
 
     def __call__(
         self,
-        window: Array,
+        rows: Array,
+        first: int,
+        height: int,
+        top: int,
+        columns: tuple[int, int],
+        side: int,
         reach: int,
         groups: Array,
-        left: int,
-        columns: int,
         weights: Array,
         filters: Array,
         transposed: Array,
         mixtures: rbf.Mixtures,
+        window: Array,
         row_patches: Array,
         row_features: Array,
         windows: Array,
-        part: Array,
+        parts: Array,
         taps: tuple[int, ...],
     ) -> None:
-        rows, size = len(groups), len(taps) ** 2
-        count = rows * columns
-        patches = np.empty(count * size + len(row_patches), window.dtype)
-        features = np.empty((count, size - 1), window.dtype)
-        place = (reach, groups, left, (0, rows), columns, weights)
-        self._steps["group sums"](window, *place, patches, taps)
-        self._steps["transform"](patches, transposed, features.reshape(-1), count, taps)
-        self._steps["psi"](features, mixtures)
-        self._steps["adjoint transform"](features.reshape(-1), filters, patches, count, taps)
-        self._steps["spread"](patches, *place, windows, part, taps)
+        margin, size = reach + len(taps) // 2, len(taps) ** 2
+        view = window[: len(groups) + 2 * margin, : side + 2 * margin]
+        for column in range(*columns):
+            left = column * side
+            width = min(side, groups.shape[1] - left)
+            count = len(groups) * width
+            patches = np.empty(count * size + len(row_patches), window.dtype)
+            features = np.empty((count, size - 1), window.dtype)
+            place = (reach, groups, left, (0, len(groups)), width, weights)
+            self._steps["windows"](rows, first, height, top - margin, left - margin, view)
+            self._steps["group sums"](window, *place, patches, taps)
+            self._steps["transform"](patches, transposed, features.reshape(-1), count, taps)
+            self._steps["psi"](features, mixtures)
+            self._steps["adjoint transform"](features.reshape(-1), filters, patches, count, taps)
+            self._steps["spread"](patches, *place, windows, parts[column], taps)
 
 
 @kernel

@@ -37,7 +37,8 @@ def test_results_come_in_the_order_of_the_tasks(threads):
     counts: list[int] = []
     with Workers(threads) as workers:
         assert workers.map(slow_first, range(20), counts.append) == [n * n for n in range(20)]
-        assert counts == list(range(1, 21))
+        assert counts == sorted(counts)
+        assert counts[-1] == 20
         assert workers.map(slow_first, []) == []
 
 
@@ -47,13 +48,20 @@ def test_tasks_run_at_the_same_time():
         workers.map(lambda _: barrier.wait(), range(3))
 
 
-def test_one_thread_is_the_calling_one():
+def test_the_calling_thread_is_one_of_them():
     with Workers(1) as workers:
         names = workers.map(lambda _: threading.current_thread(), range(3))
     assert set(names) == {threading.current_thread()}
     with Workers(2) as workers:
-        names = workers.map(lambda _: threading.current_thread(), range(3))
-    assert threading.current_thread() not in names
+        barrier = threading.Barrier(2, timeout=10)
+
+        def meet(_: int) -> threading.Thread:
+            barrier.wait()
+            return threading.current_thread()
+
+        names = workers.map(meet, range(2))
+    assert threading.current_thread() in names
+    assert len(set(names)) == 2
 
 
 def test_done_is_called_in_the_calling_thread():
@@ -73,7 +81,7 @@ def test_an_error_of_a_task_comes_out_and_the_rest_is_dropped(threads):
         if task == 1:
             raise RuntimeError("task 1")
         if task > 1:
-            seen.wait(10)
+            seen.wait(0.2)
 
     with Workers(threads) as workers:
         with pytest.raises(RuntimeError, match="task 1"):
@@ -91,7 +99,7 @@ def test_an_error_of_done_stops_the_work(threads):
     def work(task: int) -> None:
         started.append(task)
         if task > 0:
-            seen.wait(10)
+            seen.wait(0.2)
 
     def stop(count: int) -> None:
         raise KeyboardInterrupt
@@ -100,7 +108,7 @@ def test_an_error_of_done_stops_the_work(threads):
         with pytest.raises(KeyboardInterrupt):
             workers.map(work, range(50), stop)
         seen.set()
-    assert len(started) <= 1 + threads
+    assert len(started) <= 2 * threads
 
 
 def test_scratch_is_kept_per_thread_and_name():

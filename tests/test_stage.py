@@ -313,10 +313,10 @@ def test_nothing_is_left_over_in_scratch_memory(patch_size):
         np.testing.assert_array_equal(getattr(got, field.name), getattr(wanted, field.name))
 
 
-def test_progress_ends_with_the_last_tile():
+def test_progress_ends_with_the_last_row_of_tiles():
     config = dataclasses.replace(SMALL, stages=1)
-    parameters, estimate, noisy, groups, _ = stage_case(config, shape=(8, 2 * TILE))
+    parameters, estimate, noisy, groups, _ = stage_case(config, shape=(2 * TILE, 8))
     shares: list[float] = []
-    with Workers(2) as workers:
+    with Workers(1) as workers:
         Stage(parameters, config).forward(estimate, noisy, groups, workers, shares.append)
     assert shares == [0.5, 1.0]

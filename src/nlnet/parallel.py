@@ -70,7 +70,7 @@ class Workers:
     """A pool of threads for the length of a ``with`` block, and their scratch memory.
 
     Inside the block a matrix product runs in the thread that asks for it: BLAS makes no threads of
-    its own. With one thread everything runs in the calling thread.
+    its own. The calling thread is one of the threads.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -82,7 +82,7 @@ class Workers:
     def __enter__(self) -> Workers:
         self._stack.enter_context(_single_threaded_blas)
         if self.threads > 1:
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.threads))
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.threads - 1))
         return self
 
     def __exit__(
@@ -102,27 +102,38 @@ class Workers:
     ) -> list[Result]:
         """Return the function's results in the order of the tasks, whatever the threads do.
 
-        `done` is called in the calling thread with the number of tasks finished so far. If it, or
-        a task, raises, the tasks not yet started are dropped and the error comes out here.
+        `done` is called in the calling thread, now and then and at the end, with the number of
+        tasks finished so far. If it, or a task, raises, the tasks not yet started are dropped and
+        the error comes out here.
         """
-        results: list[Result] = []
-        pending: deque[Future[Result]] = deque()
-        if self._pool is None:
-            for task in tasks:
-                results.append(function(task))
-                if done is not None:
-                    done(len(results))
-            return results
-        try:
-            pending.extend(self._pool.submit(function, task) for task in tasks)
-            while pending:
-                results.append(pending.popleft().result())
-                if done is not None:
-                    done(len(results))
-        finally:
-            for future in pending:
-                future.cancel()
-        return results
+        waiting = deque(enumerate(tasks))
+        total = len(waiting)
+        results: dict[int, Result] = {}
+
+        def work(report: Callable[[int], None] | None = None) -> None:
+            while True:
+                try:
+                    number, task = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    results[number] = function(task)
+                    if report is not None:
+                        report(len(results))
+                except BaseException:
+                    waiting.clear()
+                    raise
+
+        # The calling thread works too: to wake threads takes long beside the work of a tile.
+        helpers: list[Future[None]] = []
+        if self._pool is not None:
+            helpers = [self._pool.submit(work) for _ in range(min(self.threads, total) - 1)]
+        work(done)
+        for helper in helpers:
+            helper.result()
+        if helpers and done is not None:
+            done(total)
+        return [results[number] for number in range(total)]
 
     def scratch(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Return memory of the calling thread's own, with whatever was left in it.

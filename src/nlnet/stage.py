@@ -9,7 +9,7 @@ weights, then transformed. This module computes u and its backward pass (Appendi
 :mod:`nlnet.projection` has P_C.
 
 The work is cut into tiles (:mod:`nlnet.tiles`). Training runs whole batches (:meth:`Stage.forward`,
-:meth:`Stage.backward`); denoising calls :meth:`Stage.spread_tile` and :meth:`Stage.fold` on a few
+:meth:`Stage.backward`); denoising calls :meth:`Stage.spread_tiles` and :meth:`Stage.fold` on a few
 rows at a time.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -80,14 +80,19 @@ class Stage:
         shape = self._operator.parts_shape(channels, tile_rows, width)
         return np.empty(shape, self._operator.dtype)
 
-    def spread_tile(
-        self, estimate: ImageRows, groups: Groups, tile: Tile, parts: Array, workers: Workers
+    def spread_tiles(
+        self,
+        estimate: ImageRows,
+        groups: Groups,
+        tiles: Sequence[Tile],
+        parts: Array,
+        workers: Workers,
     ) -> None:
-        """Compute L_r^T psi(L_r x) for the pixels r of a tile, into the tile's own window.
+        """Compute L_r^T psi(L_r x) for the pixels r of some tiles, into the tiles' own windows.
 
-        `groups` are those of the tile's rows, (rows, W, K, 2).
+        The tiles are neighbours in a row; `groups` are those of their rows, (rows, W, K, 2).
         """
-        self._operator.spread(estimate, groups, tile, parts, workers)
+        self._operator.spread(estimate, groups, tiles, parts, workers)
 
     def fold(
         self,
@@ -121,13 +126,13 @@ class Stage:
         """
         parts = self._batch_parts(estimate.shape, workers)
 
-        def work(place: tuple[int, Tile]) -> None:
-            image, tile = place
+        def work(place: tuple[int, list[Tile]]) -> None:
+            image, tiles = place
             rows = ImageRows(estimate[image], 0, estimate.shape[2])
-            near = groups[image, tile.top : tile.top + tile.rows]
-            self._operator.spread(rows, near, tile, parts[image], workers)
+            near = groups[image, tiles[0].top : tiles[0].top + tiles[0].rows]
+            self._operator.spread(rows, near, tiles, parts[image], workers)
 
-        places = self._places(estimate.shape)
+        places = self._rows(estimate.shape)
         workers.map(work, places, _share(done, len(places)))
         return self._descend(self._fold_all(parts, estimate, workers), estimate, noisy)
 
@@ -157,7 +162,8 @@ class Stage:
             errors = ImageRows(cotangent[image], 0, estimate.shape[2])
             return self._operator.differentiate(inputs, errors, near, tile, parts[image], workers)
 
-        results = workers.map(work, self._places(estimate.shape))
+        rows = self._rows(estimate.shape)
+        results = workers.map(work, [(image, tile) for image, tiles in rows for tile in tiles])
         filters, weights, mixtures = (_add_up(part) for part in zip(*results, strict=True))
         inputs = self._fold_all(parts, estimate, workers)
         np.subtract((1 - self.step_size) * cotangent, inputs, out=inputs)  # Eq. (49)
@@ -179,14 +185,14 @@ class Stage:
             update += self.step_size * noisy
         return update
 
-    def _places(self, shape: tuple[int, ...]) -> list[tuple[int, Tile]]:
-        """List all tiles of all images of a batch."""
+    def _rows(self, shape: tuple[int, ...]) -> list[tuple[int, list[Tile]]]:
+        """List all rows of tiles of all images of a batch."""
         batch, _, height, width = shape
+        tile_rows = self._operator.tile_rows
         return [
-            (image, tile)
+            (image, cut_row(row, tile_rows, height, width))
             for image in range(batch)
-            for row in range(-(-height // self._operator.tile_rows))
-            for tile in cut_row(row, self._operator.tile_rows, height, width)
+            for row in range(-(-height // tile_rows))
         ]
 
     def _batch_parts(self, shape: tuple[int, ...], workers: Workers) -> Array:

@@ -27,6 +27,9 @@ from nlnet.tiles import TILE, ImageRows, cut_row
 MATCHING_SHARE = 0.5
 """Part of the whole time that matching takes, for progress."""
 
+TASKS_PER_THREAD = 2
+"""Tasks that a stage's row of tiles is cut into, so that threads finish at about the same time."""
+
 TILE_ROWS_TO_CHOOSE = (TILE, 32, 16, 8)
 
 Task = Callable[[], None]
@@ -110,9 +113,17 @@ class _StageSweep:
         near = groups.rows[top - groups.first : bottom - groups.first]
         tiles = cut_row(self._spread, self._tile_rows, self._height, self._width)
         self._spread += 1
+        step = -(-len(tiles) // (TASKS_PER_THREAD * workers.threads))
         return [
-            functools.partial(self._stage.spread_tile, rows, near, tile, self._parts, workers)
-            for tile in tiles
+            functools.partial(
+                self._stage.spread_tiles,
+                rows,
+                near,
+                tiles[first : first + step],
+                self._parts,
+                workers,
+            )
+            for first in range(0, len(tiles), step)
         ]
 
     def finish_rows(self, estimate: _Slab, noisy: _Slab) -> FloatArray | None:
@@ -207,7 +218,7 @@ class Sweep:
             workers.map(lambda task: task(), tasks)
             if found is not None:
                 self._groups.append(found)
-            self._pass_on_finished_rows()
+            self._pass_on_finished_rows(workers)
             self._drop_rows()
             if progress is not None:
                 progress(self._share_done())
@@ -225,9 +236,12 @@ class Sweep:
         luminance, first = self._noisy.rows[0], self._noisy.first
         return found, list(matching_tasks(luminance, first, self._height, top, found, self._config))
 
-    def _pass_on_finished_rows(self) -> None:
-        for number, stage in enumerate(self._stages, start=1):
-            rows = stage.finish_rows(self._inputs[number - 1], self._noisy)
+    def _pass_on_finished_rows(self, workers: Workers) -> None:
+        finished = workers.map(
+            lambda pair: pair[0].finish_rows(pair[1], self._noisy),
+            zip(self._stages, self._inputs, strict=True),
+        )
+        for number, rows in enumerate(finished, start=1):
             if rows is None:
                 continue
             if number < len(self._stages):

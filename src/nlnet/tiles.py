@@ -1,4 +1,4 @@
-"""What a stage does with one tile of an image, and how tiles are put together.
+"""What a stage does with the tiles of an image, and how they are put together.
 
 Every tile reads a window of the image, and adds to one of its own; the windows are then folded
 together in a fixed order. So the result has the same bits for any number of threads.
@@ -6,6 +6,7 @@ together in a fixed order. So the result has the same bits for any number of thr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ class TileGradient(NamedTuple):
 
 
 class TileOperator:
-    """L, psi and L^T of one stage, a tile at a time.
+    """L, psi and L^T of one stage, some tiles at a time.
 
     Parameters
     ----------
@@ -116,29 +117,38 @@ class TileOperator:
         return channels, tile_rows, columns, self._window_rows, self._stride
 
     def spread(
-        self, estimate: ImageRows, groups: Groups, tile: Tile, parts: Array, workers: Workers
+        self,
+        estimate: ImageRows,
+        groups: Groups,
+        tiles: Sequence[Tile],
+        parts: Array,
+        workers: Workers,
     ) -> None:
-        """Compute L_r^T psi(L_r x) for the pixels r of a tile, into the tile's own window.
+        """Compute L_r^T psi(L_r x) for the pixels r of some tiles, into the tiles' own windows.
 
-        `groups` are those of the tile's rows, (rows, W, K, 2).
+        The tiles are neighbours in a row; `groups` are those of their rows, (rows, W, K, 2).
         """
-        patches = self._scratch("row_patches", tile.columns, len(self._filters) + 1, workers)
-        features = self._scratch("row_features", tile.columns, len(self._filters), workers)
-        for channel in range(len(estimate.planes)):
+        columns = (tiles[0].column, tiles[-1].column + 1)
+        window_shape = (self._window_rows, self._stride)
+        for channel, plane in enumerate(estimate.planes):
             spread_features(
-                self._window(estimate, channel, tile, "window", workers),
+                plane,
+                estimate.first,
+                estimate.height,
+                tiles[0].top,
+                columns,
+                TILE,
                 self._reach,
                 groups,
-                tile.left,
-                tile.columns,
                 self._weights,
                 self._flat_filters,
                 self._flat_transposed,
                 self.potentials.mixtures[channel],
-                patches,
-                features,
+                workers.scratch("window", window_shape, self.dtype),
+                self._scratch("row_patches", TILE, len(self._filters) + 1, workers),
+                self._scratch("row_features", TILE, len(self._filters), workers),
                 self._spreading(workers),
-                _part(parts[channel], tile),
+                _of_row(parts[channel], tiles[0]),
                 self._taps,
             )
 
@@ -186,7 +196,7 @@ class TileOperator:
                 self._stride,
                 self._taps,
             )
-            grouping.add_windows(windows, _part(parts[channel], tile))
+            grouping.add_windows(windows, _of_row(parts[channel], tile)[tile.column])
         return TileGradient(filters, weights, mixtures)
 
     def fold(self, parts: Array, tiles: range, height: int, first: int, rows: Array) -> None:
@@ -262,7 +272,7 @@ def _round_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _part(parts: Array, tile: Tile) -> Array:
-    """Return the tile's own window: rows of tiles follow each other round and round."""
-    window: Array = parts[tile.row % len(parts), tile.column]
-    return window
+def _of_row(parts: Array, tile: Tile) -> Array:
+    """Return the windows of a tile's row: rows of tiles follow each other round and round."""
+    windows: Array = parts[tile.row % len(parts)]
+    return windows

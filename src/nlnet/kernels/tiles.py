@@ -1,4 +1,4 @@
-"""The work of a stage on one tile, from the image around it to what it adds there.
+"""The work of a stage on its tiles, from the image around each to what it adds there.
 
 A row of the tile's pixels goes through all steps before the next one does, so that its patches and
 features stay in the first-level cache.
@@ -14,49 +14,72 @@ from nlnet.kernels.simd.products import transform, transform_back
 
 @kernel
 def spread_features(
-    window: Array,
+    rows: Array,
+    first: int,
+    height: int,
+    top: int,
+    columns: tuple[int, int],
+    side: int,
     reach: int,
     groups: Array,
-    left: int,
-    columns: int,
     weights: Array,
     filters: Array,
     transposed: Array,
     mixtures: rbf.Mixtures,
+    window: Array,
     patches: Array,
     features: Array,
     windows: Array,
-    part: Array,
+    parts: Array,
     taps: tuple[int, ...],
 ) -> None:
-    """Compute ``L_r^T psi(L_r x)`` for the pixels r of a tile.
+    """Compute ``L_r^T psi(L_r x)`` for the pixels r of some neighbouring tiles.
 
     Parameters
     ----------
-    window, reach, groups, left, columns, weights, taps
+    rows, first, height
+        The image x, as of :func:`nlnet.kernels.grouping.copy_window`.
+    top, side : int
+        The tiles' first row, and how wide they are; the image's last one may be narrower.
+    columns : (first, last)
+        Which of the tiles from left to right.
+    reach, weights, taps
         As of :func:`nlnet.kernels.grouping.sum_groups`.
+    groups : (tile rows, W, K, 2) int8
+        The groups of the tiles' rows.
     filters, transposed : flat
         F, (F, P), with room for a vector at the end, and its transpose.
     mixtures : Mixtures
         The potentials' derivatives psi.
-    patches, features : flat
-        Memory for a row of pixels, with room for a vector at the end.
-    windows : flat
-        Memory for :func:`nlnet.kernels.grouping.spread_groups`.
-    part : (rows, stride)
-        The result: what the tile adds to the window around it.
+    window, patches, features, windows
+        Memory: for the image around a tile, for a row of its pixels, with room for a vector at the
+        end, and for :func:`nlnet.kernels.grouping.spread_groups`.
+    parts : (columns of tiles, window rows, stride)
+        The result: what each tile adds to the window around it.
     """
-    windows[:] = 0
-    stride = part.shape[1]
-    count = len(taps) * len(taps) - 1
-    for row in range(groups.shape[0]):
-        rows = (row, row + 1)
-        grouping.sum_groups(window, reach, groups, left, rows, columns, weights, patches, taps)
-        transform(patches, transposed, features, columns, taps)  # Eq. (12), Eq. (42)
-        rbf.evaluate(features[: columns * count].reshape(columns, count), mixtures)  # Eq. (14)
-        # Eq. (13): the two steps of the adjoint.
-        transform_back(features, filters, patches, columns, taps)
-        grouping.spread_groups(
-            patches, reach, groups, left, rows, columns, weights, windows, stride, taps
+    stride = parts.shape[2]
+    margin = reach + len(taps) // 2
+    size = len(taps) * len(taps) - 1
+    for column in range(columns[0], columns[1]):
+        left = column * side
+        count = min(side, groups.shape[1] - left)
+        grouping.copy_window(
+            rows,
+            first,
+            height,
+            top - margin,
+            left - margin,
+            window[: groups.shape[0] + 2 * margin, : side + 2 * margin],
         )
-    grouping.add_windows(windows, part)
+        windows[:] = 0
+        for row in range(groups.shape[0]):
+            here = (row, row + 1)
+            grouping.sum_groups(window, reach, groups, left, here, count, weights, patches, taps)
+            transform(patches, transposed, features, count, taps)  # Eq. (12), Eq. (42)
+            rbf.evaluate(features[: count * size].reshape(count, size), mixtures)  # Eq. (14)
+            # Eq. (13): the two steps of the adjoint.
+            transform_back(features, filters, patches, count, taps)
+            grouping.spread_groups(
+                patches, reach, groups, left, here, count, weights, windows, stride, taps
+            )
+        grouping.add_windows(windows, parts[column])
