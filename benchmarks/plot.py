@@ -7,6 +7,9 @@ from typing import Any
 
 OURS, THEIRS, NO_QUALITY = "tab:red", "tab:blue", "0.55"
 
+_SIDES = {"nlnet gray-5x5": -1, "nlnet gray-7x7": 1}
+"""Left or right of their points are the names of those two, which are near each other."""
+
 
 def plot_speed(report: dict[str, Any], path: Path) -> None:
     """Draw the small images' results at the most threads, gray beside color."""
@@ -48,12 +51,13 @@ def _draw(axis: Any, rows: list[dict[str, Any]]) -> None:
             )
         else:
             axis.plot(row["seconds"], row["psnr"], "o", color=color)
+            side = _SIDES.get(row["method"], 0)
             axis.annotate(
                 row["method"],
                 (row["seconds"], row["psnr"]),
-                xytext=(0, 6),
+                xytext=(8 * side, -3 if side else 6),
                 textcoords="offset points",
-                ha="center",
+                ha={-1: "right", 0: "center", 1: "left"}[side],
                 fontsize=8,
                 color=color,
             )
