@@ -197,6 +197,6 @@ def test_too_few_patches_at_a_corner_is_an_error(window, group_size, shape):
 
 def test_progress_counts_the_tiles():
     shares: list[float] = []
-    with Workers(2) as workers:
+    with Workers(1) as workers:
         find_groups(few_levels(2 * BAND_ROWS, 20), DEFAULT, workers, shares.append)
     assert shares == [0.5, 1.0]
