@@ -101,7 +101,7 @@ CASES = [
     ("nlnet denoise a.png --over", "nlnet denoise a.png --overwrite"),
     ("nlnet denoise a.png --model color-5x5-s2", "--model color-5x5-s25"),
     ("nlnet denoise a.png --model trai", "--model trained.safetensors"),
-    ("nlnet inspect gray-7x7-", "nlnet inspect gray-7x7-s25"),
+    ("nlnet inspect gray-7x7-s2", "nlnet inspect gray-7x7-s25"),
     ("nlnet completion fi", "nlnet completion fish"),
 ]
 
