@@ -10,6 +10,7 @@ import slow
 from cases import assert_close, central_differences
 
 from nlnet.config import NetworkConfig
+from nlnet.kernels import rbf
 from nlnet.parameters import odd_from_half
 from nlnet.potentials import Potentials, cubic_basis, table_intervals, table_step
 
@@ -36,7 +37,7 @@ def evaluate(coefficients, config, arguments, *, exact=False, channel=0) -> np.n
     """psi of every filter, (n, F), at the same arguments."""
     features = np.repeat(arguments[:, None], config.filter_count, axis=1)
     features = features.astype(coefficients.dtype)
-    Potentials(coefficients, config, exact=exact).forward(channel, features)
+    rbf.evaluate(features, Potentials(coefficients, config, exact=exact).mixtures[channel])
     return features
 
 
@@ -145,7 +146,7 @@ def test_gradients_are_those_of_what_is_computed(exact, channel):
 
     def loss(s: np.ndarray, coefficients: np.ndarray) -> float:
         features = s.copy()
-        Potentials(coefficients, COARSE, exact=exact).forward(channel, features)
+        rbf.evaluate(features, Potentials(coefficients, COARSE, exact=exact).mixtures[channel])
         return np.vdot(cotangents, features)
 
     potentials = Potentials(mixtures, COARSE, exact=exact)

@@ -1,8 +1,8 @@
 """The learned potentials' derivatives psi of one stage, ready to be evaluated.
 
-A stage asks three things of them: psi(s), psi with its slope for the backward pass, and the
-gradient of the mixture coefficients. How psi is evaluated, by a table or exactly, is decided here
-and nowhere else.
+A stage asks three things of them: psi(s), which its kernel evaluates from the `mixtures`, psi with
+its slope for the backward pass, and the gradient of the mixture coefficients. How psi is evaluated,
+by a table or exactly, is decided here and nowhere else.
 """
 
 from __future__ import annotations
@@ -56,10 +56,6 @@ class Potentials:
     def new_gradient(self) -> FloatArray:
         """Zeros for :meth:`backward` to add to: one part per channel."""
         return np.zeros_like(self._weights)
-
-    def forward(self, channel: int, features: FloatArray) -> None:
-        """Replace the features s of one channel, (n, filters), by psi(s)."""
-        rbf.evaluate(features, self.mixtures[channel])
 
     def backward(
         self, channel: int, features: FloatArray, cotangents: FloatArray, gradient: FloatArray
