@@ -90,6 +90,21 @@ def test_widths_around_a_tile(height, width):
     np.testing.assert_array_equal(match(image, DEFAULT), brute_force(image, DEFAULT))
 
 
+@pytest.mark.parametrize("window", [33, 35, 41, 51])
+@pytest.mark.parametrize("width", [TILE_COLUMNS, 2 * TILE_COLUMNS + 7])
+def test_large_windows_on_wide_images(window, width):
+    image = few_levels(20, width)
+    config = NetworkConfig(window=window, patch_size=3)
+    np.testing.assert_array_equal(match(image, config), brute_force(image, config))
+
+
+@pytest.mark.parametrize("patch_size", [11, 17, 19, 35])
+def test_patches_wider_than_a_vector(patch_size):
+    image = few_levels(40, 75)
+    config = NetworkConfig(window=5, patch_size=patch_size)
+    np.testing.assert_array_equal(match(image, config), brute_force(image, config))
+
+
 @pytest.mark.parametrize("period", [1, 2, 5])
 def test_ties_of_a_repeated_pattern(period):
     tile = few_levels(period, period + 1, levels=200)

@@ -11,8 +11,15 @@ from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.kernels.grouping import copy_window
-from nlnet.kernels.matching import TILE_COLUMNS, match_tile
-from nlnet.kernels.simd.vectors import LANES
+from nlnet.kernels.matching import (
+    TILE_COLUMNS,
+    Area,
+    Memory,
+    margin_of,
+    match_tile,
+    memory_shapes,
+    strip_columns,
+)
 from nlnet.parallel import Workers
 
 BAND_ROWS = 32
@@ -53,7 +60,9 @@ def find_groups(
     tasks = [
         task
         for top in range(0, height, BAND_ROWS)
-        for task in matching_tasks(image, 0, height, top, groups[top : top + BAND_ROWS], config)
+        for task in matching_tasks(
+            image, 0, height, top, groups[top : top + BAND_ROWS], config, workers
+        )
     ]
     workers.map(
         lambda task: task(), tasks, None if done is None else lambda count: done(count / len(tasks))
@@ -62,7 +71,13 @@ def find_groups(
 
 
 def matching_tasks(
-    rows: FloatArray, first: int, height: int, top: int, groups: Groups, config: NetworkConfig
+    rows: FloatArray,
+    first: int,
+    height: int,
+    top: int,
+    groups: Groups,
+    config: NetworkConfig,
+    workers: Workers,
 ) -> Iterator[Callable[[], None]]:
     """Yield the tasks, one a tile, that find the groups of some of an image's rows.
 
@@ -78,6 +93,8 @@ def matching_tasks(
         Where the groups of that row and of those below it go.
     config : NetworkConfig
         Patch size, group size and search window.
+    workers : Workers
+        The threads that the tasks will run in.
     """
     if config.group_size == 1:
         yield functools.partial(groups.fill, 0)
@@ -86,23 +103,33 @@ def matching_tasks(
     # Row y of the padded image is the first row of the patches around the image's row y.
     strip_top = max(top - reach, 0)
     strip_bottom = min(top + len(groups) + reach, height) + 2 * radius
-    width = rows.shape[1]
-    # Whole vectors are read: one of room at the right, and a row below.
-    strip = np.zeros((strip_bottom - strip_top + 1, width + 2 * radius + LANES), np.float32)
+    width, margin = rows.shape[1], margin_of(reach)
+    # NaN beyond the padding, and whole vectors are read: one row of room below.
+    shape = (strip_bottom - strip_top + 1, strip_columns(width, reach, radius))
+    strip = np.full(shape, np.nan, np.float32)
     copy_window(
         np.ascontiguousarray(rows, np.float32),
         first,
         height,
         strip_top - radius,
         -radius,
-        strip[:-1, : width + 2 * radius],
+        strip[:-1, margin : margin + width + 2 * radius],
     )
     offsets, pairs = _window_offsets(config.window)
     levels, taps = (0,) * (config.group_size - 1), (0,) * config.patch_size
+
+    def match(left: int) -> None:
+        right = min(left + TILE_COLUMNS, width)
+        area = Area(top, left, top + len(groups), right, height, strip_top, reach, margin)
+        shapes = memory_shapes(len(groups), reach, len(levels))
+        keys = workers.scratch("keys", shapes[0], np.float64)
+        worst = workers.scratch("worst", shapes[1], np.float32)
+        distances = workers.scratch("distances", shapes[2], np.float32)
+        memory = Memory(keys, worst, distances)
+        match_tile(strip, area, offsets, pairs, levels, taps, memory, groups)
+
     for left in range(0, width, TILE_COLUMNS):
-        yield functools.partial(
-            match_tile, strip, strip_top, height, offsets, pairs, top, left, levels, taps, groups
-        )
+        yield functools.partial(match, left)
 
 
 def check_size(height: int, width: int, config: NetworkConfig) -> None:

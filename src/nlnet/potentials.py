@@ -86,10 +86,23 @@ class Potentials:
 
 
 def tabulate(coefficients: FloatArray, config: NetworkConfig) -> FloatArray:
-    """Return the cubics of all mixtures: (channels, filters, intervals, 4)."""
-    table = coefficients.astype(np.float64) @ cubic_basis(config).T
-    shape = (*coefficients.shape[:2], table_intervals(config), 4)
-    return table.reshape(shape).astype(coefficients.dtype)
+    """Return the cubics of all mixtures: (channels, filters, intervals, 4), not to be written to.
+
+    A model's tables are made once, not again for each of its images.
+    """
+    kind = coefficients.dtype.str
+    return _tabulated(coefficients.tobytes(), kind, coefficients.shape, config)
+
+
+@functools.lru_cache(maxsize=32)
+def _tabulated(
+    content: bytes, kind: str, shape: tuple[int, ...], config: NetworkConfig
+) -> FloatArray:
+    coefficients = np.frombuffer(content, kind).reshape(shape).astype(np.float64)
+    table = coefficients @ cubic_basis(config).T
+    table = table.reshape(*shape[:2], table_intervals(config), 4).astype(kind)
+    table.flags.writeable = False
+    return table
 
 
 def grid_spacing(config: NetworkConfig) -> float:

@@ -9,6 +9,7 @@ parallel; rows that nobody needs any more are dropped.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
-from nlnet.kernels.matching import TILE_COLUMNS
+from nlnet.kernels.matching import memory_shapes
 from nlnet.matching import check_size, matching_tasks
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
@@ -212,7 +213,7 @@ class Sweep:
     def run(self, workers: Workers, progress: Callable[[float], None] | None = None) -> None:
         """Go down the whole image; an exception raised by `progress` stops the work."""
         while self._written < self._height:
-            found, tasks = self._matching_step()
+            found, tasks = self._matching_step(workers)
             for stage, rows in zip(self._stages, self._inputs, strict=True):
                 tasks += stage.next_tasks(rows, self._groups, workers)
             workers.map(lambda task: task(), tasks)
@@ -223,7 +224,7 @@ class Sweep:
             if progress is not None:
                 progress(self._share_done())
 
-    def _matching_step(self) -> tuple[Groups | None, list[Task]]:
+    def _matching_step(self, workers: Workers) -> tuple[Groups | None, list[Task]]:
         """Return memory for the groups of one more row of tiles, and the tasks that find them."""
         top = self._groups.last
         if top == self._height:
@@ -234,7 +235,8 @@ class Sweep:
             self._noisy.append(self._read(self._noisy.last, below))
         found = np.empty((bottom - top, self._width, self._config.group_size, 2), np.int8)
         luminance, first = self._noisy.rows[0], self._noisy.first
-        return found, list(matching_tasks(luminance, first, self._height, top, found, self._config))
+        tasks = matching_tasks(luminance, first, self._height, top, found, self._config, workers)
+        return found, list(tasks)
 
     def _pass_on_finished_rows(self, workers: Workers) -> None:
         finished = workers.map(
@@ -315,7 +317,8 @@ def memory_needed(
     # One step: groups and strips of one row of tiles, rows being finished, and their copies.
     step = width * tile_rows * (2 * config.group_size + 12 * pixel) + 4 * width * lag
     patch = 2 * config.patch_size**2 * itemsize
-    matching = TILE_COLUMNS * (tile_rows * (8 * config.group_size + 8) + 8 * (tile_rows + margin))
+    keys, worst, distances = memory_shapes(tile_rows, config.window // 2, config.group_size - 1)
+    matching = 8 * math.prod(keys) + 4 * math.prod(worst) + 4 * math.prod(distances)
     tile = TILE * 2 * patch + 3 * windows * itemsize + matching
     total = noisy_and_groups + inputs + parts + step + threads * tile
     # While a slab grows there are two of it; tables and Python itself take a few megabytes.

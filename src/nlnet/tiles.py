@@ -14,7 +14,7 @@ import numpy as np
 from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.kernels import folding, grouping
-from nlnet.kernels.simd.vectors import row_lanes
+from nlnet.kernels.simd.vectors import WIDE_LANES, row_lanes
 from nlnet.kernels.tiles import spread_features
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
@@ -93,9 +93,9 @@ class TileOperator:
         self._radius = config.patch_radius
         self._taps = (0,) * config.patch_size
         # Kernels read and write whole vectors: everything has room for one more.
-        self._room = row_lanes(config.patch_size)
+        self._room = max(WIDE_LANES, row_lanes(config.patch_size))
         self._flat_filters = np.pad(self._filters.reshape(-1), (0, self._room))
-        self._flat_transposed = self._filters.T.reshape(-1)
+        self._flat_transposed = np.pad(self._filters.T.reshape(-1), (0, self._room))
         self._window_rows = tile_rows + 2 * self.margin
         self._window_columns = TILE + 2 * self.margin
         # A whole number of cache lines, so that all rows of a patch are in line or cross one.

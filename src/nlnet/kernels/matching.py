@@ -1,169 +1,237 @@
 """Block matching: for every pixel, the K nearest patches in a window around it.
 
 A tile of the image keeps, for each pixel, its best candidates so far, while all offsets of the
-window pass by from the centre outwards. The distance of two patches serves both of them, so only
-half of the offsets are computed. Every distance is summed in one fixed order, columns of a patch
-row first, then its rows, and candidates are ordered by (distance, rank of the offset), whatever
-the order they come in: the groups do not depend on tiles or threads.
+window pass by from the centre outwards, a batch at a time: first the distances of all patches at
+these offsets, then, for each pixel, those of the candidates that beat its worst one. The distance
+of two patches serves both of them, so only half of the offsets are computed.
+
+Every distance is summed in one fixed order, and candidates are ordered by (distance, rank of the
+offset), whatever the order they come in: the groups do not depend on tiles or threads.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd.candidates import offer, patch_distances
-from nlnet.kernels.simd.vectors import LANES
+from nlnet.kernels.simd.candidates import HITS_AT_ONCE, find_hits, insert, patch_distances
+from nlnet.kernels.simd.vectors import LANES, REGISTERS, WIDE_LANES
 
 TILE_COLUMNS = 128
+
+BATCH = 16
+"""Pairs of offsets at a time: their distances stay in the second-level cache."""
+
+# Strips of patches side by side, in vectors. Each takes one vector more, and running sums in four
+# registers for each vector: wide strips waste least, a narrow one does the rest.
+_WIDE = (0,) * (REGISTERS // 8)
+_NARROW = (0,) * (16 // WIDE_LANES)
+_WIDE_COLUMNS = len(_WIDE) * WIDE_LANES
+_NARROW_COLUMNS = len(_NARROW) * WIDE_LANES
 
 _FAR = np.float32(np.finfo(np.float32).max)
 _RANK_BITS = 0xFFFFF
 
 
+class Area(NamedTuple):
+    """A tile, [top, bottom) x [left, right), of an image, and what of the image is at hand."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    height: int
+    """Of the whole image."""
+    strip_top: int
+    """Row of the padded image that the strip starts with."""
+    reach: int
+    """How far offsets reach, down and to either side."""
+    margin: int
+    """As :func:`margin_of` says."""
+
+
+class Memory(NamedTuple):
+    """What a thread needs for one tile; its content means nothing to anyone else."""
+
+    keys: Array
+    """(blocks of LANES pixels, levels, LANES) float64: see :func:`insert`."""
+    worst: Array
+    """(blocks, LANES) float32: the distances of the last level."""
+    distances: Array
+    """(BATCH, rows + reach, stride) float32: d(r, r + offset), r in the tile and around it."""
+
+
+def margin_of(reach: int) -> int:
+    """Return `reach` rounded up to whole vectors."""
+    return -(-reach // WIDE_LANES) * WIDE_LANES
+
+
+def strip_columns(width: int, reach: int, radius: int) -> int:
+    """Return how many columns a strip has for an image of this width."""
+    return width + 2 * radius + 2 * margin_of(reach) + max(_WIDE_COLUMNS, _NARROW_COLUMNS)
+
+
+def memory_shapes(rows: int, reach: int, levels: int) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of a tile's :class:`Memory`."""
+    blocks = rows * TILE_COLUMNS // LANES
+    widest = TILE_COLUMNS + -(-reach // LANES) * LANES
+    wide, rest = divmod(widest, _WIDE_COLUMNS)
+    tail = 0 if rest == 0 else _NARROW_COLUMNS if rest <= _NARROW_COLUMNS else _WIDE_COLUMNS
+    stride = margin_of(reach) + wide * _WIDE_COLUMNS + tail
+    return (blocks, levels, LANES), (blocks, LANES), (BATCH, rows + reach, stride)
+
+
 @kernel
 def match_tile(
     strip: Array,
-    strip_top: int,
-    height: int,
+    area: Area,
     offsets: Array,
     pairs: Array,
-    top: int,
-    left: int,
     levels: tuple[int, ...],
     taps: tuple[int, ...],
+    memory: Memory,
     groups: Array,
 ) -> None:
     """Find the groups of the pixels of one tile.
 
     Parameters
     ----------
-    strip : (rows, W + p - 1 + LANES) float32
+    strip : (rows, columns) float32
         Part of the image, padded by the patch radius on every side: all rows that patches in the
-        tile's search windows have. Whole vectors are read, hence the room at the right.
-    strip_top : int
-        Row of the padded image that the strip starts with.
-    height : int
-        Height of the whole image.
+        tile's search windows have. Column ``x + margin`` is where patches around the image's column
+        x start. All beyond the padding is NaN, so that nothing is like a patch outside the image;
+        there is room to read whole vectors.
+    area : Area
+        The tile.
     offsets : (window * window, 2) int64
         (dy, dx) of every offset of the window, by rank: nearest first, then row-major.
     pairs : (n, 2) int64
         Ranks of an offset of the lower half plane and of its opposite, nearest first.
-    top, left : int
-        The tile's first pixel.
     levels, taps : tuple
         Only their lengths matter, and are compiled in: K - 1 and the patch size.
+    memory : Memory
+        As :func:`memory_shapes` says.
     groups : (tile rows, W, K, 2) int8
         The result: (dy, dx) of each member, the pixel itself first.
     """
-    width = groups.shape[1]
-    pixels, pitch = strip.reshape(-1), strip.shape[1]
-    reach = offsets[-1, 0]
-    bottom = top + groups.shape[0]
-    right = min(left + TILE_COLUMNS, width)
-    blocks = (right - left + LANES - 1) // LANES
-    level_count = len(levels)
-
-    keys = np.full((bottom - top) * blocks * level_count * LANES, np.float64(_FAR))
-    worst = np.full((bottom - top) * blocks * LANES, _FAR)
-    # Distances d(r, r + offset) for r in the tile and up to `reach` pixels around it.
-    stride = TILE_COLUMNS + 2 * reach + LANES
-    distances = np.full((bottom - top + reach) * stride, _FAR)
-
-    for pair in range(pairs.shape[0]):
-        rank, opposite = pairs[pair]
-        dy, dx = offsets[rank]
-        # Pixels r with r and r + offset in the image, and one of the two in the tile.
-        first_row = max(top - dy, 0)
-        last_row = min(bottom, height - dy)
-        wanted = left - max(dx, 0)
-        first = max(wanted, 0, -dx)
-        last = min(right - min(dx, 0), width - max(dx, 0))
-        count = last - first
-        if count <= 0 or last_row <= first_row:
-            continue
-        begin = (first_row - top + reach) * stride + reach - left
-        for x in range(first, last, LANES):
-            here = (first_row - strip_top) * pitch + x
-            patch_distances(
-                pixels,
-                here,
-                here + dy * pitch + dx,
-                pitch,
-                distances,
-                begin + x,
-                stride,
-                last_row - first_row,
-                taps,
-            )
-        _mark_outside(
-            distances,
-            begin,
-            stride,
-            last_row - first_row,
-            wanted,
-            first,
-            last,
-            left + blocks * LANES + max(-dx, 0),
-        )
-        for y in range(top, bottom):
-            line = (y - top) * blocks
-            start = (y - top + reach) * stride + reach
-            if y + dy < height:
-                _offer_row(keys, worst, line, blocks, distances, start, rank, levels)
-            if y - dy >= 0:
-                start -= dy * stride + dx
-                _offer_row(keys, worst, line, blocks, distances, start, opposite, levels)
-
-    _write_groups(keys, offsets, left, right, levels, groups)
+    keys, worst = memory.keys.reshape(-1), memory.worst.reshape(-1)
+    distances = memory.distances.reshape(-1)
+    keys[:] = _FAR
+    worst[:] = _FAR
+    plane, stride = memory.distances.shape[1] * memory.distances.shape[2], memory.distances.shape[2]
+    steps = np.empty(2 * BATCH, np.int64)
+    ranks = np.empty(2 * BATCH, np.int64)
+    for first in range(0, pairs.shape[0], BATCH):
+        batch = min(BATCH, pairs.shape[0] - first)
+        for number in range(batch):
+            rank, opposite = pairs[first + number]
+            dy, dx = offsets[rank]
+            begin = number * plane
+            _measure_pair(strip, area, dy, dx, distances[begin : begin + plane], stride, taps)
+            steps[2 * number] = begin
+            ranks[2 * number] = rank
+            steps[2 * number + 1] = begin - dy * stride - dx
+            ranks[2 * number + 1] = opposite
+        _offer(keys, worst, area, distances, stride, steps[: 2 * batch], ranks, levels)
+    _write_groups(keys, area, offsets, levels, groups)
 
 
 @kernel
-def _mark_outside(
+def _measure_pair(
+    strip: Array,
+    area: Area,
+    dy: int,
+    dx: int,
     distances: Array,
-    begin: int,
     stride: int,
-    rows: int,
-    wanted: int,
-    first: int,
-    last: int,
-    end: int,
+    taps: tuple[int, ...],
 ) -> None:
-    """Set the distances to patches outside the image, left of `first` and from `last` on."""
-    for row in range(rows):
-        line = begin + row * stride
-        distances[line + wanted : line + first] = _FAR
-        distances[line + last : line + end] = _FAR
+    """Compute d(r, r + offset) for all r with one of the two in the tile."""
+    # The columns of those r; whole vectors, which start where the tile's vectors do.
+    first = area.left - (max(dx, 0) + LANES - 1) // LANES * LANES
+    last = area.right - min(dx, 0)
+    origin = (area.reach - area.top) * stride + area.margin - area.left
+    # The rows of those r for which both are in the image; elsewhere it is far.
+    top = max(area.top - dy, 0)
+    bottom = max(min(area.bottom, area.height - dy), top)
+    for row in range(area.top - dy, top):
+        distances[origin + row * stride + first : origin + row * stride + last] = _FAR
+    for row in range(bottom, area.bottom):
+        distances[origin + row * stride + first : origin + row * stride + last] = _FAR
+    pixels, pitch = strip.reshape(-1), strip.shape[1]
+    here = (top - area.strip_top) * pitch + area.margin
+    there = here + dy * pitch + dx
+    out = origin + top * stride
+    count = bottom - top
+    while last - first > _NARROW_COLUMNS:
+        patch_distances(
+            pixels,
+            here + first,
+            there + first,
+            pitch,
+            distances,
+            out + first,
+            stride,
+            count,
+            taps,
+            _WIDE,
+        )
+        first += _WIDE_COLUMNS
+    if last > first:
+        patch_distances(
+            pixels,
+            here + first,
+            there + first,
+            pitch,
+            distances,
+            out + first,
+            stride,
+            count,
+            taps,
+            _NARROW,
+        )
 
 
 @kernel
-def _offer_row(
+def _offer(
     keys: Array,
     worst: Array,
-    line: int,
-    blocks: int,
+    area: Area,
     distances: Array,
-    start: int,
-    rank: int,
+    stride: int,
+    steps: Array,
+    ranks: Array,
     levels: tuple[int, ...],
 ) -> None:
-    """Offer every pixel of one row of the tile its candidate at one offset."""
-    for block in range(blocks):
-        at = (line + block) * LANES
-        offer(keys, at * len(levels), worst, at, distances, start + block * LANES, rank, levels)
+    """Offer every pixel of the tile its candidates of one batch."""
+    blocks = (area.right - area.left + LANES - 1) // LANES
+    for row in range(area.bottom - area.top):
+        start = (row + area.reach) * stride + area.margin
+        for block in range(blocks):
+            at = (row * blocks + block) * LANES
+            here = start + block * LANES
+            chosen = 0
+            for number in range(0, steps.shape[0], HITS_AT_ONCE):
+                chosen |= find_hits(worst, at, distances, here, steps, number) << number
+            if chosen:
+                insert(
+                    keys, at * len(levels), worst, at, distances, here, steps, ranks, chosen, levels
+                )
 
 
 @kernel
 def _write_groups(
-    keys: Array, offsets: Array, left: int, right: int, levels: tuple[int, ...], groups: Array
+    keys: Array, area: Area, offsets: Array, levels: tuple[int, ...], groups: Array
 ) -> None:
     """Turn the ranks in the keys' last bits into the offsets of the group's members."""
-    blocks = (right - left + LANES - 1) // LANES
+    blocks = (area.right - area.left + LANES - 1) // LANES
     ranks = keys.view(np.int64)
     for y in range(groups.shape[0]):
-        for x in range(left, right):
-            block, lane = divmod(x - left, LANES)
+        for x in range(area.left, area.right):
+            block, lane = divmod(x - area.left, LANES)
             at = (y * blocks + block) * len(levels) * LANES + lane
             groups[y, x, 0, 0] = 0
             groups[y, x, 0, 1] = 0

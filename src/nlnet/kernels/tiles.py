@@ -48,7 +48,7 @@ def spread_features(
     groups : (tile rows, W, K, 2) int8
         The groups of the tiles' rows.
     filters, transposed : flat
-        F, (F, P), with room for a vector at the end, and its transpose.
+        F, (F, P), and its transpose, both with room for a vector at the end.
     mixtures : Mixtures
         The potentials' derivatives psi.
     window, patches, features, windows

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+import llvmlite.binding
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 LANES = 8
+"""Lanes of a vector that memory is laid out for."""
+
+_FEATURES = (
+    config.CPU_FEATURES  # type: ignore[attr-defined]
+    or llvmlite.binding.get_host_cpu_features().flatten()
+)
+_HAS_AVX512 = "+avx512f" in _FEATURES.split(",")
+
+WIDE_LANES = 16 if _HAS_AVX512 else 8
+"""Lanes of float32 that the CPU has, for operations where the layout does not matter."""
+
+REGISTERS = 32 if _HAS_AVX512 else 16
+"""How many vectors the CPU can hold."""
 
 FLOAT = ir.FloatType()
 DOUBLE = ir.DoubleType()
@@ -86,6 +100,6 @@ def larger(builder: Any, left: Any, right: Any) -> Any:
     return builder.select(builder.fcmp_ordered("<", left, right), right, left)
 
 
-def variable(builder: Any, vector: Any) -> Any:
-    """Return a place for a vector that changes in a loop; LLVM keeps it in a register."""
-    return cgutils.alloca_once(builder, vector)  # type: ignore[no-untyped-call]
+def variable(builder: Any, kind: Any) -> Any:
+    """Return a place for a value that changes in a loop; LLVM keeps it in a register."""
+    return cgutils.alloca_once(builder, kind)  # type: ignore[no-untyped-call]
