@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
@@ -39,31 +41,41 @@ WriteRows = Callable[[int, FloatArray], None]
 
 
 class _Slab:
-    """Consecutive rows of something that grows at the bottom and is dropped at the top."""
+    """Consecutive rows of something that grows at the bottom and is dropped at the top.
 
-    def __init__(self, axis: int) -> None:
+    `shape` is that of the whole, whose rows are counted along `axis`.
+    """
+
+    def __init__(self, shape: tuple[int, ...], axis: int, dtype: npt.DTypeLike) -> None:
+        self._shape = shape
         self._axis = axis
-        self._held: Array | None = None
+        self._held = np.empty(self._shape_of(0), dtype)
         self._start = 0  # of the rows in use, within what is held
         self.first = 0
         self.last = 0
 
-    def append(self, rows: Array) -> None:
-        """Add rows at the bottom."""
-        count = rows.shape[self._axis]
+    def room(self, count: int) -> Array:
+        """Return memory for the next `count` rows; they do not belong to the slab yet."""
         used = self.last - self.first
-        held = self._held
-        if held is None or self._start + used + count > held.shape[self._axis]:
+        if self._start + used + count > self._held.shape[self._axis]:
             # Half of it stays free, so that rows are moved up only now and then.
-            shape = list(rows.shape)
-            shape[self._axis] = 2 * (used + count)
-            if held is None or shape[self._axis] > held.shape[self._axis]:
-                held = np.empty(shape, rows.dtype)
-            held[self._at(0, used)] = self.rows if used else 0
+            wanted = min(2 * (used + count), self._shape[self._axis] - self.first)
+            held = self._held
+            if wanted > held.shape[self._axis]:
+                held = np.empty(self._shape_of(wanted), held.dtype)
+            held[self._at(0, used)] = self.rows
             self._held, self._start = held, 0
-        assert held is not None
-        held[self._at(self._start + used, self._start + used + count)] = rows
+        return self._held[self._at(self._start + used, self._start + used + count)]
+
+    def add(self, count: int) -> None:
+        """Add rows at the bottom, those that :meth:`room` gave memory for."""
         self.last += count
+
+    def append(self, rows: Array) -> None:
+        """Add a copy of some rows at the bottom."""
+        count = rows.shape[self._axis]
+        self.room(count)[:] = rows
+        self.add(count)
 
     def drop(self, before: int) -> None:
         """Forget the rows above row `before`."""
@@ -74,8 +86,10 @@ class _Slab:
     @property
     def rows(self) -> Array:
         """The rows from `first` to `last`."""
-        assert self._held is not None
         return self._held[self._at(self._start, self._start + self.last - self.first)]
+
+    def _shape_of(self, rows: int) -> tuple[int, ...]:
+        return (*self._shape[: self._axis], rows, *self._shape[self._axis + 1 :])
 
     def _at(self, first: int, last: int) -> tuple[slice, ...]:
         return (slice(None),) * self._axis + (slice(first, last),)
@@ -101,9 +115,17 @@ class _StageSweep:
         self._parts = stage.new_parts(channels, ring, self._width)
         self._spread = 0  # rows of tiles worked on
         self._folded = 0  # rows of the image finished
+        self._finished: FloatArray | None = None
+        self._unfinished_tasks = 0
+        self._lock = threading.Lock()
 
-    def next_tasks(self, estimate: _Slab, groups: _Slab, workers: Workers) -> list[Task]:
-        """Return the tasks of the next row of tiles, if what it needs is there."""
+    def next_tasks(
+        self, estimate: _Slab, noisy: _Slab, groups: _Slab, workers: Workers
+    ) -> list[Task]:
+        """Return the tasks of the next row of tiles, if what it needs is there.
+
+        Whichever task ends last also finishes the rows that no tile will add to any more.
+        """
         if self._spread == self._tile_count:
             return []
         top = self._spread * self._tile_rows
@@ -115,20 +137,26 @@ class _StageSweep:
         tiles = cut_row(self._spread, self._tile_rows, self._height, self._width)
         self._spread += 1
         step = -(-len(tiles) // (TASKS_PER_THREAD * workers.threads))
-        return [
-            functools.partial(
-                self._stage.spread_tiles,
-                rows,
-                near,
-                tiles[first : first + step],
-                self._parts,
-                workers,
-            )
-            for first in range(0, len(tiles), step)
-        ]
+        starts = range(0, len(tiles), step)
+        self._unfinished_tasks = len(starts)
 
-    def finish_rows(self, estimate: _Slab, noisy: _Slab) -> FloatArray | None:
-        """Return the rows of the stage's output that no tile will add to any more."""
+        def work(first: int) -> None:
+            near_tiles = tiles[first : first + step]
+            self._stage.spread_tiles(rows, near, near_tiles, self._parts, workers)
+            with self._lock:
+                self._unfinished_tasks -= 1
+                last = self._unfinished_tasks == 0
+            if last:
+                self._finished = self._finish_rows(estimate, noisy)
+
+        return [functools.partial(work, first) for first in starts]
+
+    def take_finished_rows(self) -> FloatArray | None:
+        """Return the rows of the stage's output that its tasks have finished, if any."""
+        finished, self._finished = self._finished, None
+        return finished
+
+    def _finish_rows(self, estimate: _Slab, noisy: _Slab) -> FloatArray | None:
         first, last = self._folded, self._height
         if self._spread < self._tile_count:
             last = max(self._spread * self._tile_rows - self._stage.margin, first)
@@ -204,46 +232,43 @@ class Sweep:
             _StageSweep(Stage(stage, config, tile_rows=tile_rows), limit, shape, tile_rows)
             for stage, limit in zip(parameters, boxes, strict=True)
         ]
-        self._groups = _Slab(axis=0)
+        self._groups = _Slab((self._height, self._width, config.group_size, 2), 0, np.int8)
         # What enters each stage; the noisy image enters the first, and pulls on all of them.
-        self._inputs = [_Slab(axis=1) for _ in self._stages]
+        dtype = parameters[0].filters.dtype
+        self._inputs = [_Slab(shape, 1, dtype) for _ in self._stages]
         self._noisy = self._inputs[0]
         self._written = 0
 
     def run(self, workers: Workers, progress: Callable[[float], None] | None = None) -> None:
         """Go down the whole image; an exception raised by `progress` stops the work."""
         while self._written < self._height:
-            found, tasks = self._matching_step(workers)
+            matched, tasks = self._matching_step(workers)
             for stage, rows in zip(self._stages, self._inputs, strict=True):
-                tasks += stage.next_tasks(rows, self._groups, workers)
+                tasks += stage.next_tasks(rows, self._noisy, self._groups, workers)
             workers.map(lambda task: task(), tasks)
-            if found is not None:
-                self._groups.append(found)
-            self._pass_on_finished_rows(workers)
+            self._groups.add(matched)
+            self._pass_on_finished_rows()
             self._drop_rows()
             if progress is not None:
                 progress(self._share_done())
 
-    def _matching_step(self, workers: Workers) -> tuple[Groups | None, list[Task]]:
-        """Return memory for the groups of one more row of tiles, and the tasks that find them."""
+    def _matching_step(self, workers: Workers) -> tuple[int, list[Task]]:
+        """Return the tasks that find the groups of one more row of tiles, and how many rows."""
         top = self._groups.last
-        if top == self._height:
-            return None, []
         bottom = min(top + self._tile_rows, self._height)
+        if top == bottom:
+            return 0, []
         below = min(bottom + self._margin, self._height)
         if below > self._noisy.last:
             self._noisy.append(self._read(self._noisy.last, below))
-        found = np.empty((bottom - top, self._width, self._config.group_size, 2), np.int8)
+        found: Groups = self._groups.room(bottom - top)
         luminance, first = self._noisy.rows[0], self._noisy.first
         tasks = matching_tasks(luminance, first, self._height, top, found, self._config, workers)
-        return found, list(tasks)
+        return bottom - top, list(tasks)
 
-    def _pass_on_finished_rows(self, workers: Workers) -> None:
-        finished = workers.map(
-            lambda pair: pair[0].finish_rows(pair[1], self._noisy),
-            zip(self._stages, self._inputs, strict=True),
-        )
-        for number, rows in enumerate(finished, start=1):
+    def _pass_on_finished_rows(self) -> None:
+        for number, stage in enumerate(self._stages, start=1):
+            rows = stage.take_finished_rows()
             if rows is None:
                 continue
             if number < len(self._stages):
