@@ -20,6 +20,7 @@ from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.kernels.matching import memory_shapes
+from nlnet.kernels.tiles import ROWS_AT_ONCE
 from nlnet.matching import check_size, matching_tasks
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
@@ -344,7 +345,7 @@ def memory_needed(
     patch = 2 * config.patch_size**2 * itemsize
     keys, worst, distances = memory_shapes(tile_rows, config.window // 2, config.group_size - 1)
     matching = 8 * math.prod(keys) + 4 * math.prod(worst) + 4 * math.prod(distances)
-    tile = TILE * 2 * patch + 3 * windows * itemsize + matching
+    tile = ROWS_AT_ONCE * TILE * patch + 3 * windows * itemsize + matching
     total = noisy_and_groups + inputs + parts + step + threads * tile
     # While a slab grows there are two of it; tables and Python itself take a few megabytes.
     return int(1.25 * total) + 4_000_000

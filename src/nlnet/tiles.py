@@ -15,7 +15,7 @@ from nlnet.arrays import Array, FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.kernels import folding, grouping
 from nlnet.kernels.simd.vectors import WIDE_LANES, row_lanes
-from nlnet.kernels.tiles import spread_features
+from nlnet.kernels.tiles import ROWS_AT_ONCE, spread_features
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.potentials import Potentials
@@ -130,6 +130,7 @@ class TileOperator:
         """
         columns = (tiles[0].column, tiles[-1].column + 1)
         window_shape = (self._window_rows, self._stride)
+        filters, pixels = len(self._filters), ROWS_AT_ONCE * TILE
         for channel, plane in enumerate(estimate.planes):
             spread_features(
                 plane,
@@ -145,8 +146,8 @@ class TileOperator:
                 self._flat_transposed,
                 self.potentials.mixtures[channel],
                 workers.scratch("window", window_shape, self.dtype),
-                self._scratch("row_patches", TILE, len(self._filters) + 1, workers),
-                self._scratch("row_features", TILE, len(self._filters), workers),
+                self._scratch("row_patches", pixels, filters + 1, workers),
+                self._scratch("row_features", pixels, filters, workers),
                 self._spreading(workers),
                 _of_row(parts[channel], tiles[0]),
                 self._taps,

@@ -1,7 +1,7 @@
 """The work of a stage on its tiles, from the image around each to what it adds there.
 
-A row of the tile's pixels goes through all steps before the next one does, so that its patches and
-features stay in the first-level cache.
+A few rows of the tile's pixels go through all steps before the next ones do: few enough that their
+patches and features stay in the cache, and enough that each step finds there what it needs besides.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from nlnet.arrays import Array
 from nlnet.kernels import grouping, rbf
 from nlnet.kernels.compile import kernel
 from nlnet.kernels.simd.products import transform, transform_back
+
+ROWS_AT_ONCE = 8
 
 
 @kernel
@@ -52,8 +54,8 @@ def spread_features(
     mixtures : Mixtures
         The potentials' derivatives psi.
     window, patches, features, windows
-        Memory: for the image around a tile, for a row of its pixels, with room for a vector at the
-        end, and for :func:`nlnet.kernels.grouping.spread_groups`.
+        Memory: for the image around a tile, for ROWS_AT_ONCE rows of its pixels, with room for a
+        vector at the end, and for :func:`nlnet.kernels.grouping.spread_groups`.
     parts : (columns of tiles, window rows, stride)
         The result: what each tile adds to the window around it.
     """
@@ -72,13 +74,14 @@ def spread_features(
             window[: groups.shape[0] + 2 * margin, : side + 2 * margin],
         )
         windows[:] = 0
-        for row in range(groups.shape[0]):
-            here = (row, row + 1)
+        for row in range(0, groups.shape[0], ROWS_AT_ONCE):
+            here = (row, min(row + ROWS_AT_ONCE, groups.shape[0]))
+            pixels = count * (here[1] - here[0])
             grouping.sum_groups(window, reach, groups, left, here, count, weights, patches, taps)
-            transform(patches, transposed, features, count, taps)  # Eq. (12), Eq. (42)
-            rbf.evaluate(features[: count * size].reshape(count, size), mixtures)  # Eq. (14)
+            transform(patches, transposed, features, pixels, taps)  # Eq. (12), Eq. (42)
+            rbf.evaluate(features[: pixels * size].reshape(pixels, size), mixtures)  # Eq. (14)
             # Eq. (13): the two steps of the adjoint.
-            transform_back(features, filters, patches, count, taps)
+            transform_back(features, filters, patches, pixels, taps)
             grouping.spread_groups(
                 patches, reach, groups, left, here, count, weights, windows, stride, taps
             )
