@@ -18,7 +18,6 @@ from nlnet.kernels.matching import (
     margin_of,
     match_tile,
     memory_shapes,
-    strip_columns,
 )
 from nlnet.parallel import Workers
 
@@ -99,34 +98,37 @@ def matching_tasks(
     if config.group_size == 1:
         yield functools.partial(groups.fill, 0)
         return
-    radius, reach = config.patch_radius, config.window // 2
+    image = np.ascontiguousarray(rows, np.float32)
+    width, radius, reach = rows.shape[1], config.patch_radius, config.window // 2
     # Row y of the padded image is the first row of the patches around the image's row y.
     strip_top = max(top - reach, 0)
     strip_bottom = min(top + len(groups) + reach, height) + 2 * radius
-    width, margin = rows.shape[1], margin_of(reach)
-    # NaN beyond the padding, and whole vectors are read: one row of room below.
-    shape = (strip_bottom - strip_top + 1, strip_columns(width, reach, radius))
-    strip = np.full(shape, np.nan, np.float32)
-    copy_window(
-        np.ascontiguousarray(rows, np.float32),
-        first,
-        height,
-        strip_top - radius,
-        -radius,
-        strip[:-1, margin : margin + width + 2 * radius],
-    )
     offsets, pairs = _window_offsets(config.window)
     levels, taps = (0,) * (config.group_size - 1), (0,) * config.patch_size
+    shapes = memory_shapes(len(groups), reach, radius, len(levels))
 
     def match(left: int) -> None:
         right = min(left + TILE_COLUMNS, width)
-        area = Area(top, left, top + len(groups), right, height, strip_top, reach, margin)
-        shapes = memory_shapes(len(groups), reach, len(levels))
-        keys = workers.scratch("keys", shapes[0], np.float64)
-        worst = workers.scratch("worst", shapes[1], np.float32)
-        distances = workers.scratch("distances", shapes[2], np.float32)
-        memory = Memory(keys, worst, distances)
-        match_tile(strip, area, offsets, pairs, levels, taps, memory, groups)
+        area = Area(top, left, top + len(groups), right, height, strip_top, reach, margin_of(reach))
+        memory = Memory(
+            workers.scratch("strip", shapes.strip, np.float32),
+            workers.scratch("keys", shapes.keys, np.float64),
+            workers.scratch("worst", shapes.worst, np.float32),
+            workers.scratch("distances", shapes.distances, np.float32),
+        )
+        memory.strip.fill(np.nan)
+        beyond = left - area.margin - radius  # the image's column that the strip starts with
+        first_column = max(beyond, -radius)
+        last_column = min(beyond + shapes.strip[1], width + radius)
+        copy_window(
+            image,
+            first,
+            height,
+            strip_top - radius,
+            first_column,
+            memory.strip[: strip_bottom - strip_top, first_column - beyond : last_column - beyond],
+        )
+        match_tile(area, offsets, pairs, levels, taps, memory, groups)
 
     for left in range(0, width, TILE_COLUMNS):
         yield functools.partial(match, left)

@@ -343,8 +343,10 @@ def memory_needed(
     # One step: groups and strips of one row of tiles, rows being finished, and their copies.
     step = width * tile_rows * (2 * config.group_size + 12 * pixel) + 4 * width * lag
     patch = 2 * config.patch_size**2 * itemsize
-    keys, worst, distances = memory_shapes(tile_rows, config.window // 2, config.group_size - 1)
-    matching = 8 * math.prod(keys) + 4 * math.prod(worst) + 4 * math.prod(distances)
+    shapes = memory_shapes(
+        tile_rows, config.window // 2, config.patch_radius, config.group_size - 1
+    )
+    matching = 8 * sum(math.prod(shape) for shape in shapes)
     tile = ROWS_AT_ONCE * TILE * patch + 3 * windows * itemsize + matching
     total = noisy_and_groups + inputs + parts + step + threads * tile
     # While a slab grows there are two of it; tables and Python itself take a few megabytes.

@@ -37,7 +37,7 @@ _RANK_BITS = 0xFFFFF
 
 
 class Area(NamedTuple):
-    """A tile, [top, bottom) x [left, right), of an image, and what of the image is at hand."""
+    """A tile, [top, bottom) x [left, right), of an image, and where its strip is."""
 
     top: int
     left: int
@@ -54,8 +54,15 @@ class Area(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a thread needs for one tile; its content means nothing to anyone else."""
+    """What a thread needs for one tile."""
 
+    strip: Array
+    """(rows, columns) float32: the image around the tile, padded by the patch radius on every side.
+
+    Its rows are all that patches in the tile's search windows have. Column ``x - left + margin`` is
+    where the patches around the image's column x start. What is beyond the padding is NaN, so that
+    nothing is like a patch outside the image.
+    """
     keys: Array
     """(blocks of LANES pixels, levels, LANES) float64: see :func:`insert`."""
     worst: Array
@@ -64,29 +71,40 @@ class Memory(NamedTuple):
     """(BATCH, rows + reach, stride) float32: d(r, r + offset), r in the tile and around it."""
 
 
+class Shapes(NamedTuple):
+    """The shapes of a tile's :class:`Memory`."""
+
+    strip: tuple[int, int]
+    keys: tuple[int, int, int]
+    worst: tuple[int, int]
+    distances: tuple[int, int, int]
+
+
 def margin_of(reach: int) -> int:
     """Return `reach` rounded up to whole vectors."""
     return -(-reach // WIDE_LANES) * WIDE_LANES
 
 
-def strip_columns(width: int, reach: int, radius: int) -> int:
-    """Return how many columns a strip has for an image of this width."""
-    return width + 2 * radius + 2 * margin_of(reach) + max(_WIDE_COLUMNS, _NARROW_COLUMNS)
-
-
-def memory_shapes(rows: int, reach: int, levels: int) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of a tile's :class:`Memory`."""
-    blocks = rows * TILE_COLUMNS // LANES
-    widest = TILE_COLUMNS + -(-reach // LANES) * LANES
-    wide, rest = divmod(widest, _WIDE_COLUMNS)
+def memory_shapes(rows: int, reach: int, radius: int, levels: int) -> Shapes:
+    """Return how much memory tiles of so many rows need; whole vectors are read and written."""
+    margin = margin_of(reach)
+    wide, rest = divmod(TILE_COLUMNS + margin, _WIDE_COLUMNS)
     tail = 0 if rest == 0 else _NARROW_COLUMNS if rest <= _NARROW_COLUMNS else _WIDE_COLUMNS
-    stride = margin_of(reach) + wide * _WIDE_COLUMNS + tail
-    return (blocks, levels, LANES), (blocks, LANES), (BATCH, rows + reach, stride)
+    stride = margin + wide * _WIDE_COLUMNS + tail
+    blocks = rows * TILE_COLUMNS // LANES
+    return Shapes(
+        strip=(
+            rows + 2 * (reach + radius) + 1,
+            stride + margin_of(reach + 2 * radius) + WIDE_LANES,
+        ),
+        keys=(blocks, levels, LANES),
+        worst=(blocks, LANES),
+        distances=(BATCH, rows + reach, stride),
+    )
 
 
 @kernel
 def match_tile(
-    strip: Array,
     area: Area,
     offsets: Array,
     pairs: Array,
@@ -99,11 +117,6 @@ def match_tile(
 
     Parameters
     ----------
-    strip : (rows, columns) float32
-        Part of the image, padded by the patch radius on every side: all rows that patches in the
-        tile's search windows have. Column ``x + margin`` is where patches around the image's column
-        x start. All beyond the padding is NaN, so that nothing is like a patch outside the image;
-        there is room to read whole vectors.
     area : Area
         The tile.
     offsets : (window * window, 2) int64
@@ -113,7 +126,7 @@ def match_tile(
     levels, taps : tuple
         Only their lengths matter, and are compiled in: K - 1 and the patch size.
     memory : Memory
-        As :func:`memory_shapes` says.
+        Of the shapes that :func:`memory_shapes` says, its strip filled.
     groups : (tile rows, W, K, 2) int8
         The result: (dy, dx) of each member, the pixel itself first.
     """
@@ -130,7 +143,9 @@ def match_tile(
             rank, opposite = pairs[first + number]
             dy, dx = offsets[rank]
             begin = number * plane
-            _measure_pair(strip, area, dy, dx, distances[begin : begin + plane], stride, taps)
+            _measure_pair(
+                memory.strip, area, dy, dx, distances[begin : begin + plane], stride, taps
+            )
             steps[2 * number] = begin
             ranks[2 * number] = rank
             steps[2 * number + 1] = begin - dy * stride - dx
@@ -150,8 +165,8 @@ def _measure_pair(
     taps: tuple[int, ...],
 ) -> None:
     """Compute d(r, r + offset) for all r with one of the two in the tile."""
-    # The columns of those r; whole vectors, which start where the tile's vectors do.
-    first = area.left - (max(dx, 0) + LANES - 1) // LANES * LANES
+    # The columns of those r; whole vectors, so that the first one is aligned.
+    first = area.left - (max(dx, 0) + WIDE_LANES - 1) // WIDE_LANES * WIDE_LANES
     last = area.right - min(dx, 0)
     origin = (area.reach - area.top) * stride + area.margin - area.left
     # The rows of those r for which both are in the image; elsewhere it is far.
@@ -162,7 +177,7 @@ def _measure_pair(
     for row in range(bottom, area.bottom):
         distances[origin + row * stride + first : origin + row * stride + last] = _FAR
     pixels, pitch = strip.reshape(-1), strip.shape[1]
-    here = (top - area.strip_top) * pitch + area.margin
+    here = (top - area.strip_top) * pitch + area.margin - area.left
     there = here + dy * pitch + dx
     out = origin + top * stride
     count = bottom - top
