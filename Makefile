@@ -104,5 +104,5 @@ clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
 
 .PHONY: figures
-figures: setup  ## the README's picture
+figures: setup  ## the pictures of README and docs
 	$(BIN)/python -m scripts.figures

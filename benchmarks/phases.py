@@ -126,13 +126,14 @@ class _StepByStep:
             width = min(side, groups.shape[1] - left)
             count = len(groups) * width
             patches = np.empty(count * size + len(row_patches), window.dtype)
-            features = np.empty((count, size - 1), window.dtype)
+            flat_features = np.empty(count * (size - 1) + len(row_features), window.dtype)
+            features = flat_features[: count * (size - 1)].reshape(count, size - 1)
             place = (reach, groups, left, (0, len(groups)), width, weights)
             self._steps["windows"](rows, first, height, top - margin, left - margin, view)
             self._steps["group sums"](window, *place, patches, taps)
-            self._steps["transform"](patches, transposed, features.reshape(-1), count, taps)
+            self._steps["transform"](patches, transposed, flat_features, count, taps)
             self._steps["psi"](features, mixtures)
-            self._steps["adjoint transform"](features.reshape(-1), filters, patches, count, taps)
+            self._steps["adjoint transform"](flat_features, filters, patches, count, taps)
             self._steps["spread"](patches, *place, windows, parts[column], taps)
 
 

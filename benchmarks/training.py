@@ -25,7 +25,7 @@ from nlnet.parallel import available_cpus
 from nlnet.torch import NLNet
 
 RESULTS = Path(__file__).resolve().parent / "results" / "training.json"
-CROPS = (64, 128, 256)
+CROPS = (64, 128, 256, 512)
 SIGMA = 25.0
 
 
@@ -92,18 +92,28 @@ def compare_paths(batch: int, repeats: int, threads: int) -> tuple[dict[str, flo
 
 
 def growth_with_pixels(batch: int, repeats: int, threads: int) -> dict[int, tuple[float, float]]:
-    """Return ns per pixel of a step through the kernels, and of matching, by the crops' side."""
+    """Return ns per pixel of a step through the kernels, and of matching, by the crops' side.
+
+    The sizes take turns, so that a slow spell of the machine does not fall on one of them.
+    """
     network = NLNet(NetworkConfig(), backend="kernels", threads=threads)
-    figures = {}
+    work: dict[int, tuple[Callable[[], object], Callable[[], object]]] = {}
     for side in CROPS:
         clean, noisy = make_batch(batch, side)
         groups = network.find_groups(noisy)
-        run = functools.partial(step, network, clean, noisy, groups)
-        match = functools.partial(network.find_groups, noisy)
-        run()  # warm
+        work[side] = (
+            functools.partial(step, network, clean, noisy, groups),
+            functools.partial(network.find_groups, noisy),
+        )
+        work[side][0]()  # warm
+    rounds = [
+        {side: tuple(map(seconds_of, functions)) for side, functions in work.items()}
+        for _ in range(repeats)
+    ]
+    figures = {}
+    for side in CROPS:
         scale = 1e9 / (batch * side**2)
-        steps = [seconds_of(run) for _ in range(repeats)]
-        matchings = [seconds_of(match) for _ in range(repeats)]
+        steps, matchings = zip(*(times[side] for times in rounds), strict=True)
         figures[side] = scale * statistics.median(steps), scale * statistics.median(matchings)
     return figures
 

@@ -1,4 +1,4 @@
-"""The README's pictures: ``make figures``."""
+"""The pictures of the README and the documentation: ``make figures``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import sys
 
 import numpy as np
 import pyvips
+from matplotlib.figure import Figure
 
 import nlnet
 from nlnet.comparison import compare
 from nlnet.files import write_atomically
 from nlnet.images import ImageFile, read_image
 from nlnet.noise import add_noise
+from nlnet.plotting.curves import draw_curves
+from nlnet.training.log import read_log
 from scripts.results import PROJECT
 
 SIGMA = 25
 WIDTH = 1200
 IMAGES = PROJECT / "docs" / "images"
+LOGS = PROJECT / "docs" / "results" / "training"
 
 
 def main() -> None:
@@ -25,6 +29,7 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     draw_comparison()
     draw_stage()
+    draw_optimizers()
 
 
 def draw_comparison() -> None:
@@ -43,16 +48,27 @@ def draw_comparison() -> None:
         print(f"{comparison.name}: {comparison.psnr:.2f} dB, SSIM {comparison.ssim:.3f}")
 
 
+def draw_optimizers() -> None:
+    """Draw the runs of the two optimisers on the same crops: PSNR over time and epochs."""
+    names = {"L-BFGS": "gray-5x5-s25-lbfgs", "Adam": "gray-5x5-s25-adam"}
+    runs = {shown: read_log(LOGS / f"{name}.jsonl") for shown, name in names.items()}
+    _write_figure(draw_curves(runs), "optimizers.png")
+
+
 def draw_stage() -> None:
     """Draw the figure of a stage that the documentation has, small enough to be kept."""
     sys.path.append(str(PROJECT / "docs"))
     from drawings import photo, stage
 
     figure = stage.draw_stage(photo.read_photo(), nlnet.load_model("gray-5x5-s25"))
+    _write_figure(figure, "stage.png")
+
+
+def _write_figure(figure: Figure, name: str) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=WIDTH / figure.get_figwidth())
     drawn = pyvips.Image.new_from_buffer(buffer.getvalue(), "")
-    write_atomically(IMAGES / "stage.png", drawn.pngsave_buffer(palette=True, strip=True))
+    write_atomically(IMAGES / name, drawn.pngsave_buffer(palette=True, strip=True))
 
 
 def _to_bytes(pixels: np.ndarray) -> np.ndarray:

@@ -93,6 +93,9 @@ def test_curves_command(tmp_path: Path, fails: Callable[..., str]) -> None:
     assert "--overwrite" in fails("curves", run, "-o", out)
     assert main(["curves", str(run / "log.jsonl"), "-o", str(tmp_path / "curves.svg")]) == 0
     assert "same name" in fails("curves", run, run / "log.jsonl", "-o", tmp_path / "x.pdf")
+    named = run / "second.jsonl"
+    named.write_text("".join(lines))
+    assert main(["curves", str(run), str(named), "-o", str(tmp_path / "both.svg")]) == 0
     assert ".png" in fails("curves", run, "-o", tmp_path / "curves.txt")
     assert "No such file" in fails("curves", tmp_path / "none", "-o", tmp_path / "x.pdf")
     (run / "log.jsonl").write_text("".join(lines) + '{"phase": "jo')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import Subparsers
 from nlnet.cli.drawing import add_drawing, write_drawing
 from nlnet.errors import InputError
+from nlnet.training.log import FILE_NAME, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ def add_parser(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="folder of a run, or its log.jsonl"
+        "runs", type=Path, nargs="+", metavar="RUN", help="folder of a run, or a log.jsonl"
     )
     add_drawing(parser)
     parser.set_defaults(run=run)
@@ -47,7 +48,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _draw(paths: list[Path]) -> Figure:
     from nlnet.plotting.curves import draw_curves
-    from nlnet.training.log import read_log
 
     runs = {_name(path): read_log(path) for path in paths}
     if len(runs) < len(paths):
@@ -56,6 +56,8 @@ def _draw(paths: list[Path]) -> Figure:
 
 
 def _name(run: Path) -> str:
-    """Return the name of the run's folder."""
+    """Return the name of the run's folder, or of a log that was given a name of its own."""
     path = run.resolve()
-    return path.name if path.is_dir() else path.parent.name
+    if path.is_dir():
+        return path.name
+    return path.parent.name if path.name == FILE_NAME else path.stem
