@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.kernels.matching import TILE_COLUMNS
-from nlnet.kernels.simd.vectors import LANES
+from nlnet.kernels.simd.vectors import WIDE_LANES as LANES
 from nlnet.matching import BAND_ROWS, find_groups
 from nlnet.parallel import Workers
 

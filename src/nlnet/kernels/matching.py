@@ -18,7 +18,7 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
 from nlnet.kernels.simd.candidates import HITS_AT_ONCE, find_hits, insert, patch_distances
-from nlnet.kernels.simd.vectors import LANES, REGISTERS, WIDE_LANES
+from nlnet.kernels.simd.vectors import REGISTERS, WIDE_LANES
 
 TILE_COLUMNS = 128
 
@@ -64,9 +64,9 @@ class Memory(NamedTuple):
     nothing is like a patch outside the image.
     """
     keys: Array
-    """(blocks of LANES pixels, levels, LANES) float64: see :func:`insert`."""
+    """(blocks of WIDE_LANES pixels, levels, WIDE_LANES) float64: see :func:`insert`."""
     worst: Array
-    """(blocks, LANES) float32: the distances of the last level."""
+    """(blocks, WIDE_LANES) float32: the distances of the last level."""
     distances: Array
     """(BATCH, rows + reach, stride) float32: d(r, r + offset), r in the tile and around it."""
 
@@ -91,14 +91,14 @@ def memory_shapes(rows: int, reach: int, radius: int, levels: int) -> Shapes:
     wide, rest = divmod(TILE_COLUMNS + margin, _WIDE_COLUMNS)
     tail = 0 if rest == 0 else _NARROW_COLUMNS if rest <= _NARROW_COLUMNS else _WIDE_COLUMNS
     stride = margin + wide * _WIDE_COLUMNS + tail
-    blocks = rows * TILE_COLUMNS // LANES
+    blocks = rows * TILE_COLUMNS // WIDE_LANES
     return Shapes(
         strip=(
             rows + 2 * (reach + radius) + 1,
             stride + margin_of(reach + 2 * radius) + WIDE_LANES,
         ),
-        keys=(blocks, levels, LANES),
-        worst=(blocks, LANES),
+        keys=(blocks, levels, WIDE_LANES),
+        worst=(blocks, WIDE_LANES),
         distances=(BATCH, rows + reach, stride),
     )
 
@@ -222,12 +222,12 @@ def _offer(
     levels: tuple[int, ...],
 ) -> None:
     """Offer every pixel of the tile its candidates of one batch."""
-    blocks = (area.right - area.left + LANES - 1) // LANES
+    blocks = (area.right - area.left + WIDE_LANES - 1) // WIDE_LANES
     for row in range(area.bottom - area.top):
         start = (row + area.reach) * stride + area.margin
         for block in range(blocks):
-            at = (row * blocks + block) * LANES
-            here = start + block * LANES
+            at = (row * blocks + block) * WIDE_LANES
+            here = start + block * WIDE_LANES
             chosen = 0
             for number in range(0, steps.shape[0], HITS_AT_ONCE):
                 chosen |= find_hits(worst, at, distances, here, steps, number) << number
@@ -242,15 +242,15 @@ def _write_groups(
     keys: Array, area: Area, offsets: Array, levels: tuple[int, ...], groups: Array
 ) -> None:
     """Turn the ranks in the keys' last bits into the offsets of the group's members."""
-    blocks = (area.right - area.left + LANES - 1) // LANES
+    blocks = (area.right - area.left + WIDE_LANES - 1) // WIDE_LANES
     ranks = keys.view(np.int64)
     for y in range(groups.shape[0]):
         for x in range(area.left, area.right):
-            block, lane = divmod(x - area.left, LANES)
-            at = (y * blocks + block) * len(levels) * LANES + lane
+            block, lane = divmod(x - area.left, WIDE_LANES)
+            at = (y * blocks + block) * len(levels) * WIDE_LANES + lane
             groups[y, x, 0, 0] = 0
             groups[y, x, 0, 1] = 0
             for level in range(len(levels)):
-                rank = ranks[at + level * LANES] & _RANK_BITS
+                rank = ranks[at + level * WIDE_LANES] & _RANK_BITS
                 groups[y, x, level + 1, 0] = offsets[rank, 0]
                 groups[y, x, level + 1, 1] = offsets[rank, 1]

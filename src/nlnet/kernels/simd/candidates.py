@@ -15,7 +15,6 @@ from nlnet.kernels.simd.vectors import (
     DOUBLE,
     FLOAT,
     INT,
-    LANES,
     LONG,
     WIDE_LANES,
     larger,
@@ -31,9 +30,8 @@ from nlnet.kernels.simd.vectors import (
 HITS_AT_ONCE = 8
 """Candidates that :func:`find_hits` looks at. Offsets come in fours of pairs, so that fits."""
 
-_FLOATS = ir.VectorType(FLOAT, LANES)
-_DOUBLES = ir.VectorType(DOUBLE, LANES)
-_WIDE = ir.VectorType(FLOAT, WIDE_LANES)
+_FLOATS = ir.VectorType(FLOAT, WIDE_LANES)
+_DOUBLES = ir.VectorType(DOUBLE, WIDE_LANES)
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
@@ -48,8 +46,8 @@ class _RunningSum:
     def __init__(self, builder: Any, count: int) -> None:
         self._builder = builder
         self._half = _RunningSum(builder, count // 2) if count > 1 else None
-        self._halves = [variable(builder, _WIDE) for _ in range(count // 2)]
-        self._even = variable(builder, _WIDE) if self._half and count % 2 else None
+        self._halves = [variable(builder, _FLOATS) for _ in range(count // 2)]
+        self._even = variable(builder, _FLOATS) if self._half and count % 2 else None
 
     def add(self, value: Any) -> Any:
         """Add one vector and return the sum, which counts from the `count`-th vector on."""
@@ -88,7 +86,7 @@ def _neighbour_sums(builder: Any, vectors: Sequence[Any], count: int) -> list[An
 def _later(builder: Any, vectors: Sequence[Any], number: int, step: int) -> Any:
     """Return the elements `step` after those of one of the vectors; beyond the last: anything."""
     first = number + step // WIDE_LANES
-    beyond = ir.Constant(_WIDE, ir.Undefined)
+    beyond = ir.Constant(_FLOATS, ir.Undefined)
     pair = [*vectors, beyond, beyond][first : first + 2] if first < len(vectors) else [beyond] * 2
     lanes = [step % WIDE_LANES + lane for lane in range(WIDE_LANES)]
     return builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(INT, WIDE_LANES), lanes))
@@ -131,8 +129,8 @@ def patch_distances(
             for number, column in enumerate(columns):
                 step = builder.add(down, down.type(number * WIDE_LANES))
                 difference = builder.fsub(
-                    load(builder, builder.gep(data, [builder.add(line, step)]), _WIDE),
-                    load(builder, builder.gep(data, [builder.add(other, step)]), _WIDE),
+                    load(builder, builder.gep(data, [builder.add(line, step)]), _FLOATS),
+                    load(builder, builder.gep(data, [builder.add(other, step)]), _FLOATS),
                 )
                 sums.append(column.add(builder.fmul(difference, difference)))
             return sums
@@ -162,7 +160,7 @@ def find_hits(
     steps: Any,
     first: Any,
 ) -> Any:
-    """Return, as bits, which of HITS_AT_ONCE candidates any of LANES pixels may want to keep.
+    """Return, as bits, which of HITS_AT_ONCE candidates any of WIDE_LANES pixels may want to keep.
 
     Candidate i, from `first` on, has its distances at ``distances_at + steps[i]``; a pixel wants it
     if it is as near as the worst that the pixel has.
@@ -171,21 +169,21 @@ def find_hits(
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         worst_value, worst_index, found, found_index, steps_value, first_index = values
         kinds = signature.args
-        ints = ir.VectorType(INT, LANES)
+        ints = ir.VectorType(INT, WIDE_LANES)
         bound = load(
             builder, pointer(context, builder, kinds[0], worst_value, worst_index), _FLOATS
         )
-        wanted = ir.Constant(ints, [0] * LANES)
+        wanted = ir.Constant(ints, [0] * WIDE_LANES)
         for number in range(HITS_AT_ONCE):
             place = builder.add(first_index, LONG(number))
             step = builder.load(pointer(context, builder, kinds[4], steps_value, place))
             at = pointer(context, builder, kinds[2], found, builder.add(found_index, step))
             hits = builder.fcmp_ordered("<=", load(builder, at, _FLOATS), bound)
-            bit = ir.Constant(ints, [1 << number] * LANES)
+            bit = ir.Constant(ints, [1 << number] * WIDE_LANES)
             wanted = builder.select(hits, builder.or_(wanted, bit), wanted)
-        pairs = builder.bitcast(wanted, ir.VectorType(LONG, LANES // 2))
+        pairs = builder.bitcast(wanted, ir.VectorType(LONG, WIDE_LANES // 2))
         bits = builder.extract_element(pairs, LONG(0))
-        for number in range(1, LANES // 2):
+        for number in range(1, WIDE_LANES // 2):
             bits = builder.or_(bits, builder.extract_element(pairs, LONG(number)))
         return builder.and_(builder.or_(bits, builder.lshr(bits, LONG(32))), LONG(0xFFFFFFFF))
 
@@ -207,13 +205,14 @@ def insert(
     chosen: Any,
     levels: Any,
 ) -> Any:
-    """Insert candidates of LANES pixels where they are among the best.
+    """Insert candidates of WIDE_LANES pixels where they are among the best.
 
     Bit i of `chosen` chooses the candidates whose distances are at ``distances_at + steps[i]``, of
     rank ``ranks[i]``. A pixel's best candidates are `levels` (a tuple, of which only the length
     matters) ascending keys. A key is the float32 distance widened to float64, with the candidate's
     rank in the bits that widening leaves empty: one comparison orders by distance, then by rank.
-    `keys` holds level after level, each of LANES pixels; `worst` the distances of the last level.
+    `keys` holds level after level, each of WIDE_LANES pixels, and `worst` the distances of the last
+    level.
 
     With ascending keys ``b``, inserting ``x`` means ``b[i] = min(b[i], max(b[i - 1], x))`` for
     every i at once: no branch, no dependency between the levels.
@@ -229,7 +228,7 @@ def insert(
                 builder,
                 kinds[0],
                 keys_value,
-                builder.add(keys_index, keys_index.type(level * LANES)),
+                builder.add(keys_index, keys_index.type(level * WIDE_LANES)),
             )
             for level in range(levels.count)
         ]
@@ -250,10 +249,10 @@ def insert(
         at = builder.add(found_index, step)
         distance = load(builder, pointer(context, builder, kinds[4], found, at), _FLOATS)
         # Normal numbers only: zero would make a denormal key, infinity a NaN.
-        distance = larger(builder, distance, ir.Constant(_FLOATS, [_SMALLEST] * LANES))
-        distance = smaller(builder, distance, ir.Constant(_FLOATS, [_LARGEST] * LANES))
-        bits = builder.bitcast(builder.fpext(distance, _DOUBLES), ir.VectorType(LONG, LANES))
-        key = builder.bitcast(builder.or_(bits, splat(builder, rank, LANES)), _DOUBLES)
+        distance = larger(builder, distance, ir.Constant(_FLOATS, [_SMALLEST] * WIDE_LANES))
+        distance = smaller(builder, distance, ir.Constant(_FLOATS, [_LARGEST] * WIDE_LANES))
+        bits = builder.bitcast(builder.fpext(distance, _DOUBLES), ir.VectorType(LONG, WIDE_LANES))
+        key = builder.bitcast(builder.or_(bits, splat(builder, rank, WIDE_LANES)), _DOUBLES)
         old = [builder.load(slot) for slot in best]
         new = [smaller(builder, old[0], key)] + [
             smaller(builder, old[i], larger(builder, old[i - 1], key))

@@ -12,7 +12,7 @@ from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 LANES = 8
-"""Lanes of a vector that memory is laid out for."""
+"""Lanes of most operations: a row of a 5x5 or 7x7 patch, or the features of some filters."""
 
 _FEATURES = (
     config.CPU_FEATURES  # type: ignore[attr-defined]
@@ -21,7 +21,7 @@ _FEATURES = (
 _HAS_AVX512 = "+avx512f" in _FEATURES.split(",")
 
 WIDE_LANES = 16 if _HAS_AVX512 else 8
-"""Lanes of float32 that the CPU has, for operations where the layout does not matter."""
+"""Lanes of float32 that the CPU has, for operations that can use them all."""
 
 REGISTERS = 32 if _HAS_AVX512 else 16
 """How many vectors the CPU can hold."""
