@@ -90,6 +90,13 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 bench: setup  ## measure nlnet and its peers on this machine, up to 24 megapixels: half an hour
 	$(BIN)/python -m benchmarks --large
 
+.PHONY: bench-command bench-training
+bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels
+	$(BIN)/python -m benchmarks.command
+
+bench-training: setup  ## a training step through the kernels and through plain torch
+	$(BIN)/python -m benchmarks.training
+
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png
 

@@ -69,6 +69,13 @@ def make_pictures(
     return pictures
 
 
+def noisy_bytes(height: int, width: int, sigma: float) -> Array:
+    """Return the bundled photo, gray, brought to a size, noisy, and rounded to 8 bits."""
+    ((_, photo),) = _read_photos("gray", 1, None)
+    noisy = add_noise(_mirror_tiled(photo, height, width), sigma, seed=0)
+    return np.rint(np.clip(noisy, 0, 255)).astype(np.uint8)
+
+
 def _read_photos(kind: str, count: int, data: Path | None) -> list[tuple[str, Array]]:
     if data is None:
         pixels = read_image(BUNDLED).pixels
