@@ -18,19 +18,20 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
 from nlnet.kernels.simd.candidates import HITS_AT_ONCE, find_hits, insert, patch_distances
-from nlnet.kernels.simd.vectors import REGISTERS, WIDE_LANES
+from nlnet.kernels.simd.vectors import WIDE_LANES
 
 TILE_COLUMNS = 128
 
 BATCH = 16
 """Pairs of offsets at a time: their distances stay in the second-level cache."""
 
-# Strips of patches side by side, in vectors. Each takes one vector more, and running sums in four
-# registers for each vector: wide strips waste least, a narrow one does the rest.
-_WIDE = (0,) * (REGISTERS // 8)
-_NARROW = (0,) * (16 // WIDE_LANES)
-_WIDE_COLUMNS = len(_WIDE) * WIDE_LANES
-_NARROW_COLUMNS = len(_NARROW) * WIDE_LANES
+_STRIP = (0,) * 3
+"""Vectors of patches side by side, measured together on the way down.
+
+Each of them, and one more, has running sums in four registers. Three are a tile's 128 columns and
+the 16 more that offsets reach, to the pixel, whether a vector has 8 lanes or 16.
+"""
+_STRIP_COLUMNS = len(_STRIP) * WIDE_LANES
 
 _FAR = np.float32(np.finfo(np.float32).max)
 _RANK_BITS = 0xFFFFF
@@ -88,9 +89,7 @@ def margin_of(reach: int) -> int:
 def memory_shapes(rows: int, reach: int, radius: int, levels: int) -> Shapes:
     """Return how much memory tiles of so many rows need; whole vectors are read and written."""
     margin = margin_of(reach)
-    wide, rest = divmod(TILE_COLUMNS + margin, _WIDE_COLUMNS)
-    tail = 0 if rest == 0 else _NARROW_COLUMNS if rest <= _NARROW_COLUMNS else _WIDE_COLUMNS
-    stride = margin + wide * _WIDE_COLUMNS + tail
+    stride = margin + -(-(TILE_COLUMNS + margin) // _STRIP_COLUMNS) * _STRIP_COLUMNS
     blocks = rows * TILE_COLUMNS // WIDE_LANES
     return Shapes(
         strip=(
@@ -181,32 +180,18 @@ def _measure_pair(
     there = here + dy * pitch + dx
     out = origin + top * stride
     count = bottom - top
-    while last - first > _NARROW_COLUMNS:
+    for column in range(first, last, _STRIP_COLUMNS):
         patch_distances(
             pixels,
-            here + first,
-            there + first,
+            here + column,
+            there + column,
             pitch,
             distances,
-            out + first,
+            out + column,
             stride,
             count,
             taps,
-            _WIDE,
-        )
-        first += _WIDE_COLUMNS
-    if last > first:
-        patch_distances(
-            pixels,
-            here + first,
-            there + first,
-            pitch,
-            distances,
-            out + first,
-            stride,
-            count,
-            taps,
-            _NARROW,
+            _STRIP,
         )
 
 
