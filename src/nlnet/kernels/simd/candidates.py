@@ -28,7 +28,7 @@ from nlnet.kernels.simd.vectors import (
 )
 
 HITS_AT_ONCE = 8
-"""Candidates that :func:`find_hits` looks at. Offsets come in fours of pairs, so that fits."""
+"""Candidates that :func:`find_hits` looks at; a window has a multiple of 8, its centre left out."""
 
 _FLOATS = ir.VectorType(FLOAT, WIDE_LANES)
 _DOUBLES = ir.VectorType(DOUBLE, WIDE_LANES)
