@@ -28,8 +28,8 @@ BATCH = 16
 _STRIP = (0,) * 3
 """Vectors of patches side by side, measured together on the way down.
 
-Each of them, and one more, has running sums in four registers. A tile's 128 columns, and the 16 more
-that offsets reach, are a whole number of threes, whether a vector has 8 lanes or 16.
+Each of them, and one more, has running sums in four registers. A tile's 128 columns, and the 16
+more that offsets reach, are a whole number of threes, whether a vector has 8 lanes or 16.
 """
 _STRIP_COLUMNS = len(_STRIP) * WIDE_LANES
 
