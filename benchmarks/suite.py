@@ -143,7 +143,7 @@ def _row(
         "pixels": picture.pixels,
         "threads": threads,
         "seconds": timing.seconds,
-        "rounds": timing.rounds,
+        "calls": timing.calls,
         "spread": timing.spread,
         "cores": timing.cores,
         "strength": method.strengths[0],
