@@ -89,6 +89,7 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 
 bench: setup  ## measure nlnet and its peers on this machine, up to 24 megapixels: half an hour
 	$(BIN)/python -m benchmarks --large
+	$(BIN)/python -m scripts.speed
 
 .PHONY: bench-command bench-training
 bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels

@@ -8,10 +8,11 @@ model files, the tables into ``docs/results.md`` and the README, and a card for 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from nlnet.model import load_model, shipped_models
+from scripts import markdown
 from scripts.cards import write_card
 from scripts.published import COLOR, GRAY, PAPER, REFERENCES, SIGMAS, Row
 from scripts.results import (
@@ -23,7 +24,7 @@ from scripts.results import (
     record_figures,
 )
 
-BEGIN, END = "<!-- tables:begin -->", "<!-- tables:end -->"
+NAME = "tables"
 _SETS = {"bsd68": "BSD68", "set12": "Set12"}
 NONE = "\N{EN DASH}"
 
@@ -43,7 +44,7 @@ def main() -> None:
         write_card(name)
     (PROJECT / "docs" / "results.md").write_text(format_page())
     readme = PROJECT / "README.md"
-    readme.write_text(insert_tables(readme.read_text(), format_summary()))
+    readme.write_text(markdown.insert_block(readme.read_text(), NAME, format_summary()))
 
 
 def format_page() -> str:
@@ -92,7 +93,7 @@ def format_table(published: Iterable[Row], families: Iterable[str], folder: Path
             for sigma, paper in zip(SIGMAS, PAPER[family], strict=True)
         ]
         rows.append([title, _parameters(family), *cells])
-    return _markdown(["", "parameters", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
+    return markdown.format_table(["", "parameters", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
 
 
 def format_more(folder: Path = RESULTS) -> str:
@@ -106,16 +107,7 @@ def format_more(folder: Path = RESULTS) -> str:
             digits = 4 if measure == "ssim" else 2
             cells = [NONE if r is None else f"{getattr(r, measure):.{digits}f}" for r in found]
             rows.append([f"`{family}`", f"{_SETS[title]}, {measure.upper()}", *cells])
-    return _markdown(["", "", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
-
-
-def insert_tables(readme: str, tables: str) -> str:
-    """Put the tables between their marks."""
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        raise SystemExit(f"README.md must have the lines {BEGIN} and {END} once each.")
-    head, rest = readme.split(BEGIN)
-    _, tail = rest.split(END)
-    return f"{head}{BEGIN}\n{tables}\n{END}{tail}"
+    return markdown.format_table(["", "", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
 
 
 def _our_cell(name: str, paper: float, folder: Path) -> str:
@@ -127,11 +119,6 @@ def _our_cell(name: str, paper: float, folder: Path) -> str:
 def _parameters(family: str) -> str:
     members = [name for name in shipped_models() if name.startswith(f"{family}-s")]
     return f"{load_model(members[0]).parameter_count / 1000:.1f}k" if members else NONE
-
-
-def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---", *("---:" for _ in header[1:])], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

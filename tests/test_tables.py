@@ -9,9 +9,10 @@ from conftest import random_image
 
 from nlnet.images import ImageFile, write_image
 from nlnet.model import Model, load_model
-from scripts import results, tables
+from scripts import markdown, results, speed, tables
 from scripts.cards import format_card
 from scripts.published import GRAY, PAPER
+from scripts.results import PROJECT
 
 
 @pytest.fixture
@@ -78,13 +79,20 @@ def test_results_of_other_weights_do_not_count(shipped: Path, data: Path, tmp_pa
     assert results.read_result("gray-5x5-s25", "bsd68", folder) is None
 
 
-def test_tables_replace_what_is_between_their_marks() -> None:
-    page = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
-    once = tables.insert_tables(page, "new")
-    assert once == f"before\n{tables.BEGIN}\nnew\n{tables.END}\nafter\n"
-    assert tables.insert_tables(once, "new") == once
+def test_a_block_replaces_what_is_between_its_marks() -> None:
+    page = "before\n<!-- name:begin -->\nold\n<!-- name:end -->\nafter\n"
+    once = markdown.insert_block(page, "name", "new")
+    assert once == page.replace("old", "new")
+    assert markdown.insert_block(once, "name", "new") == once
     with pytest.raises(SystemExit, match="once each"):
-        tables.insert_tables("no marks", "new")
+        markdown.insert_block(page, "other", "new")
+
+
+def test_pages_say_what_the_speed_benchmark_measured() -> None:
+    report = speed.Report(json.loads((PROJECT / "benchmarks/results/speed.json").read_text()))
+    readme, page = ((PROJECT / name).read_text() for name in ("README.md", "docs/performance.md"))
+    assert markdown.insert_block(readme, speed.NAME, speed.format_summary(report)) == readme
+    assert markdown.insert_block(page, speed.NAME, speed.format_page(report)) == page
 
 
 def test_a_card_tells_what_the_file_knows(shipped: Path) -> None:
