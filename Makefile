@@ -87,7 +87,7 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet -d build/docs-cache docs build/docs
 	@echo "build/docs/index.html"
 
-bench: setup  ## measure nlnet and its peers on this machine, up to 24 megapixels: half an hour
+bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it into the docs: half an hour
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m scripts.speed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from nlnet.parameters import initial_parameters
 # A slow or busy machine is no failure; tests that are about time say so themselves.
 hypothesis.settings.register_profile("nlnet", deadline=None)
 hypothesis.settings.load_profile("nlnet")
+
+# A shell starts background jobs with Ctrl-C ignored, and their children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).resolve().parent.parent
 

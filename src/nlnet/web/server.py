@@ -66,6 +66,8 @@ def url_of(listener: socket.socket) -> str:
 def serve(service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; jobs that run by then are finished and answered.
 
+    The process is to end with it: from then on both signals are ignored.
+
     Parameters
     ----------
     service : Service
@@ -96,13 +98,11 @@ def serve(service: Service, listener: socket.socket, started: Callable[[], None]
         pass
 
     # uvicorn raises the signal that stopped it once more at the end, for whoever handled it
-    # before. A stop that was asked for is no error.
-    before = {number: signal.signal(number, ignore) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        _Server(config, service, started).run(sockets=[listener])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    # before. A stop that was asked for is no error, nor is one that is asked for again while the
+    # process ends.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ignore)
+    _Server(config, service, started).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
