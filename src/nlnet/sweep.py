@@ -14,9 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array, FloatArray, Groups
+from nlnet.arrays import FloatArray, Groups
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.kernels.matching import memory_shapes
@@ -25,6 +24,7 @@ from nlnet.matching import check_size, matching_tasks
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project
+from nlnet.slab import Slab
 from nlnet.stage import Stage
 from nlnet.tiles import TILE, ImageRows, cut_row
 
@@ -39,61 +39,6 @@ TILE_ROWS_TO_CHOOSE = (TILE, 32, 16, 8)
 Task = Callable[[], None]
 ReadRows = Callable[[int, int], FloatArray]
 WriteRows = Callable[[int, FloatArray], None]
-
-
-class _Slab:
-    """Consecutive rows of something that grows at the bottom and is dropped at the top.
-
-    `shape` is that of the whole, whose rows are counted along `axis`.
-    """
-
-    def __init__(self, shape: tuple[int, ...], axis: int, dtype: npt.DTypeLike) -> None:
-        self._shape = shape
-        self._axis = axis
-        self._held = np.empty(self._shape_of(0), dtype)
-        self._start = 0  # of the rows in use, within what is held
-        self.first = 0
-        self.last = 0
-
-    def room(self, count: int) -> Array:
-        """Return memory for the next `count` rows; they do not belong to the slab yet."""
-        used = self.last - self.first
-        if self._start + used + count > self._held.shape[self._axis]:
-            # Half of it stays free, so that rows are moved up only now and then.
-            wanted = min(2 * (used + count), self._shape[self._axis] - self.first)
-            held = self._held
-            if wanted > held.shape[self._axis]:
-                held = np.empty(self._shape_of(wanted), held.dtype)
-            held[self._at(0, used)] = self.rows
-            self._held, self._start = held, 0
-        return self._held[self._at(self._start + used, self._start + used + count)]
-
-    def add(self, count: int) -> None:
-        """Add rows at the bottom, those that :meth:`room` gave memory for."""
-        self.last += count
-
-    def append(self, rows: Array) -> None:
-        """Add a copy of some rows at the bottom."""
-        count = rows.shape[self._axis]
-        self.room(count)[:] = rows
-        self.add(count)
-
-    def drop(self, before: int) -> None:
-        """Forget the rows above row `before`."""
-        count = min(max(before - self.first, 0), self.last - self.first)
-        self._start += count
-        self.first += count
-
-    @property
-    def rows(self) -> Array:
-        """The rows from `first` to `last`."""
-        return self._held[self._at(self._start, self._start + self.last - self.first)]
-
-    def _shape_of(self, rows: int) -> tuple[int, ...]:
-        return (*self._shape[: self._axis], rows, *self._shape[self._axis + 1 :])
-
-    def _at(self, first: int, last: int) -> tuple[slice, ...]:
-        return (slice(None),) * self._axis + (slice(first, last),)
 
 
 def _ring_length(margin: int, tile_rows: int) -> int:
@@ -120,9 +65,7 @@ class _StageSweep:
         self._unfinished_tasks = 0
         self._lock = threading.Lock()
 
-    def next_tasks(
-        self, estimate: _Slab, noisy: _Slab, groups: _Slab, workers: Workers
-    ) -> list[Task]:
+    def next_tasks(self, estimate: Slab, noisy: Slab, groups: Slab, workers: Workers) -> list[Task]:
         """Return the tasks of the next row of tiles, if what it needs is there.
 
         Whichever task ends last also finishes the rows that no tile will add to any more.
@@ -157,7 +100,7 @@ class _StageSweep:
         finished, self._finished = self._finished, None
         return finished
 
-    def _finish_rows(self, estimate: _Slab, noisy: _Slab) -> FloatArray | None:
+    def _finish_rows(self, estimate: Slab, noisy: Slab) -> FloatArray | None:
         first, last = self._folded, self._height
         if self._spread < self._tile_count:
             last = max(self._spread * self._tile_rows - self._stage.margin, first)
@@ -233,10 +176,10 @@ class Sweep:
             _StageSweep(Stage(stage, config, tile_rows=tile_rows), limit, shape, tile_rows)
             for stage, limit in zip(parameters, boxes, strict=True)
         ]
-        self._groups = _Slab((self._height, self._width, config.group_size, 2), 0, np.int8)
+        self._groups = Slab((self._height, self._width, config.group_size, 2), 0, np.int8)
         # What enters each stage; the noisy image enters the first, and pulls on all of them.
         dtype = parameters[0].filters.dtype
-        self._inputs = [_Slab(shape, 1, dtype) for _ in self._stages]
+        self._inputs = [Slab(shape, 1, dtype) for _ in self._stages]
         self._noisy = self._inputs[0]
         self._written = 0
 
