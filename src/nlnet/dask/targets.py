@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from nlnet.volume_paths import is_zarr
 
 _NEW_CHUNK = 512
 _METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+_REMOVAL_SECONDS = 10.0
 _CLASSIC_TIFF = 2**32 - 2**25
 """Bytes above which a TIFF file needs 64-bit offsets, with some room for its tags."""
 
@@ -211,7 +213,11 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
+    if not path.is_dir():
         path.unlink(missing_ok=True)
+        return
+    # Where one block failed, others may still be written to the folder: go on until none is.
+    end = time.monotonic() + _REMOVAL_SECONDS
+    while path.is_dir() and time.monotonic() < end:
+        shutil.rmtree(path, ignore_errors=True)
+        time.sleep(0.05)
