@@ -148,6 +148,16 @@ def test_a_stop_finishes_the_running_job(gray_model_file: Path) -> None:
         httpx.get(server.url)
 
 
+def test_stops_that_are_asked_for_until_the_process_is_gone_are_no_error(
+    gray_model_file: Path,
+) -> None:
+    server = ServerProcess(*model_options(gray_model_file))
+    while server.process.poll() is None:
+        server.process.terminate()
+        time.sleep(1e-3)
+    assert server.stop() == (0, "")
+
+
 # the start
 
 

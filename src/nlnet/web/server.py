@@ -7,8 +7,8 @@ import ipaddress
 import logging
 import signal
 import socket
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import pyvips
 import uvicorn
@@ -19,6 +19,7 @@ from nlnet.web.security import LOOPBACK_HOSTS
 from nlnet.web.service import Service
 
 _KEEP_ALIVE_SECONDS = 5
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _REASONS = {
     errno.EADDRINUSE: "the port is in use; choose another with --port",
     errno.EACCES: "ports below 1024 are for administrators; choose another with --port",
@@ -94,19 +95,11 @@ def serve(service: Service, listener: socket.socket, started: Callable[[], None]
     # What is wrong with a client's form is told to the client, and need not fill the log.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
-    def ignore(number: int, frame: FrameType | None) -> None:
-        pass
-
-    # uvicorn raises the signal that stopped it once more at the end, for whoever handled it
-    # before. A stop that was asked for is no error, nor is one that is asked for again while the
-    # process ends.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, ignore)
     _Server(config, service, started).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but the jobs that wait do not hold up its end."""
+    """uvicorn, but a stop that was asked for is no error, and jobs that wait do not hold it up."""
 
     def __init__(
         self, config: uvicorn.Config, service: Service, started: Callable[[], None]
@@ -114,6 +107,19 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self._on_start = started
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop at the signals, and ignore them once it has stopped.
+
+        uvicorn would raise them once more at the end. They are set to SIG_IGN because Python takes
+        away handlers of its own when the process ends, and a signal that came then would kill it.
+        """
+        for number in _STOP_SIGNALS:
+            signal.signal(number, self.handle_exit)
+        yield
+        for number in _STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
