@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from conftest import noisy_pixels
 
 import nlnet
 from nlnet.cli import main
+from nlnet.errors import FileError
 from nlnet.model import Model
 
 pytest.importorskip("distributed")
@@ -323,6 +325,30 @@ def test_a_run_that_is_interrupted(
     if overwrite:
         left = target / "zarr.json" if name == "out.zarr" else target
         assert left.read_text() == "old"
+
+
+def test_a_block_does_not_bring_back_a_folder_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nlnet.dask import targets
+    from nlnet.dask.volumes import open_volume
+
+    zarr.create_array(str(tmp_path / "in.zarr"), data=noisy_values(8, 8))
+    open_to_write = targets._open_to_write
+
+    def give_up_meanwhile(path: Path, key: str) -> Any:
+        opened = open_to_write(path, key)
+        shutil.rmtree(path)
+        return opened
+
+    monkeypatch.setattr(targets, "_open_to_write", give_up_meanwhile)
+    volume = open_volume(tmp_path / "in.zarr")
+    given_up = pytest.raises(FileError, match=r"Cannot write .*: The unfinished output is gone\.")
+    with given_up, targets.new_target(tmp_path / "out.zarr", volume) as target:
+        try:
+            target.write((slice(0, 8), slice(0, 8)), noisy_values(8, 8))
+        finally:
+            assert names(tmp_path) == ["in.zarr"]
 
 
 def test_an_old_output_comes_back_if_the_new_one_cannot_be_renamed(

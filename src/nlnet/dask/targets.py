@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import json
 import os
@@ -12,16 +13,19 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tifffile
-import zarr
+import zarr.storage
 
 from nlnet.arrays import Array
 from nlnet.dask.volumes import Volume, find_multiscales
 from nlnet.errors import FileError
 from nlnet.volume_paths import is_zarr
+
+if TYPE_CHECKING:
+    from zarr.abc.buffer import Buffer
 
 _NEW_CHUNK = 512
 _METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
@@ -40,9 +44,7 @@ class ZarrTarget:
     def write(self, region: tuple[slice, ...], block: Array) -> None:
         """Write a region; it must cover chunks as a whole."""
         with _writable(self.path):
-            # A run that was stopped has removed the folder: it must not come back.
-            if not self.path.is_dir():
-                raise FileNotFoundError(2, "The unfinished output is gone", str(self.path))
+            _check_not_given_up(self.path)
             _open_to_write(self.path, self.key)[region] = block
 
 
@@ -113,9 +115,22 @@ def _writable(path: Path) -> Iterator[None]:
         raise FileError(f"Cannot write {str(path)!r}: {reason}.") from error
 
 
+class _UnfinishedFolder(zarr.storage.LocalStore):
+    """A zarr folder that does not come back if it is removed while a block is being encoded."""
+
+    async def set(self, key: str, value: Buffer) -> None:
+        _check_not_given_up(self.root)
+        await super().set(key, value)
+
+
+def _check_not_given_up(folder: Path) -> None:
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "The unfinished output is gone", str(folder))
+
+
 @functools.lru_cache(maxsize=8)
 def _open_to_write(path: Path, key: str) -> zarr.Array[Any]:
-    found = zarr.open(str(path), path=key or None, mode="r+")
+    found = zarr.open(_UnfinishedFolder(path), path=key or None, mode="r+")
     assert isinstance(found, zarr.Array)
     return found
 
