@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import threadpoolctl
 
-from nlnet.parallel import Workers, available_cpus
+from nlnet.parallel import Task, Workers, available_cpus
 
 
 def blas_threads() -> list[int]:
@@ -109,6 +111,82 @@ def test_an_error_of_done_stops_the_work(threads):
             workers.map(work, range(50), stop)
         seen.set()
     assert len(started) <= 2 * threads
+
+
+class Chain:
+    """Tasks of which each is ready when the one before has ended, two at a time."""
+
+    def __init__(self, length: int, work: Callable[[], object] = lambda: None) -> None:
+        self.length, self.work = length, work
+        self.begun, self.ended = 0, 0
+
+    def next_task(self) -> Task | None:
+        if self.begun == self.length or self.begun > self.ended + 1:
+            return None
+        self.begun += 1
+        return Task(self.work, self.end)
+
+    def end(self, _: object) -> None:
+        self.ended += 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_tasks_become_ready_as_others_end(threads):
+    chain = Chain(200, lambda: time.sleep(1e-4))
+    callers = []
+    with Workers(threads) as workers:
+        workers.run(chain.next_task, lambda: callers.append(threading.current_thread()))
+    assert (chain.begun, chain.ended) == (200, 200)
+    assert set(callers) <= {threading.current_thread()}
+    assert callers or threads > 1
+
+
+def test_no_two_threads_ask_for_tasks_or_end_them_at_once():
+    lock = threading.Lock()
+    chain = Chain(300)
+
+    def alone(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: object) -> Any:
+            assert lock.acquire(blocking=False)
+            result = function(*arguments)
+            time.sleep(1e-5)
+            lock.release()
+            return result
+
+        return call
+
+    def next_task() -> Task | None:
+        task = chain.next_task()
+        return task and Task(task.work, alone(task.end))
+
+    with Workers(4) as workers:
+        workers.run(alone(next_task), lambda: None)
+    assert chain.ended == 300
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("where", ["work", "end", "next_task"])
+def test_an_error_anywhere_stops_a_run(threads, where):
+    calls = 0
+
+    def fail(result: object = None) -> None:
+        nonlocal calls
+        calls += 1
+        time.sleep(1e-3)
+        if calls > 5:
+            raise RuntimeError(where)
+
+    def nothing(result: object = None) -> None:
+        pass
+
+    def next_task() -> Task:  # without end: only an error stops it
+        (fail if where == "next_task" else nothing)()
+        return Task(fail if where == "work" else nothing, fail if where == "end" else nothing)
+
+    with Workers(threads) as workers:
+        with pytest.raises(RuntimeError, match=where):
+            workers.run(next_task, nothing)
+        assert workers.map(str, [7]) == ["7"]  # still usable
 
 
 def test_scratch_is_kept_per_thread_and_name():

@@ -100,9 +100,14 @@ class NetworkConfig:
         return self.stages * (mixing + mixtures + self.group_size + 1)
 
     @property
+    def margin(self) -> int:
+        """How far from its pixels, in pixels, matching and a stage read and write."""
+        return self.window // 2 + self.patch_radius
+
+    @property
     def reach(self) -> int:
         """How far, in pixels, the output at a pixel depends on the input around it."""
-        return self.stages * 2 * (self.window // 2 + self.patch_radius)
+        return self.stages * 2 * self.margin
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> NetworkConfig:

@@ -10,6 +10,7 @@ import numpy as np
 from nlnet import color
 from nlnet.arrays import FloatArray, Groups
 from nlnet.config import NetworkConfig
+from nlnet.matching import check_size
 from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project, project_backward
@@ -75,7 +76,8 @@ def denoise_rows(
         ``read(first, last)`` returns rows of the noisy image, gray or RGB planes (C, rows, W) on
         the 0-255 scale, of the parameters' dtype. Every row is asked for once, in order.
     write : callable
-        ``write(first, rows)`` takes rows of the estimate, in order.
+        ``write(first, rows)`` takes rows of the estimate, in order. It and `read` may be called in
+        other threads than this one, but only one at a time.
     shape : (C, H, W)
         Shape of the whole image.
     config : NetworkConfig
@@ -98,6 +100,7 @@ def denoise_rows(
             np.clip(rows, *box, out=rows)  # the way back from opponent planes rounds
         write(first, rows)
 
+    check_size(*shape[1:], config)
     with Workers(threads) as workers:
         itemsize = stages[0].filters.dtype.itemsize
         sweep = Sweep(

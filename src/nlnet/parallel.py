@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +22,16 @@ from nlnet.arrays import Array
 CACHE_LINE = 64
 """Bytes of a cache line, or a multiple of them."""
 
-Task = TypeVar("Task")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Task(NamedTuple):
+    """Something to do in any thread, and what follows from it."""
+
+    work: Callable[[], Any]
+    end: Callable[[Any], object]
+    """Called with the result of the work; only one thread at a time calls an `end`."""
 
 
 def available_cpus() -> int:
@@ -66,6 +75,48 @@ class _SingleThreadedBlas:
 _single_threaded_blas = _SingleThreadedBlas()
 
 
+class _Run:
+    """Tasks that several threads work through together."""
+
+    def __init__(self, next_task: Callable[[], Task | None]) -> None:
+        self._next_task = next_task
+        self._turn = threading.Condition()
+        self._running = 0
+        self._stopped = False
+
+    def work(self, between: Callable[[], None]) -> None:
+        """Work in this thread until no task is ready nor running, or any thread has failed."""
+        task, result = None, None
+        try:
+            while True:
+                with self._turn:
+                    if task is not None:
+                        self._end(task, result)
+                    task = None if self._stopped else self._begin()
+                    if task is None:
+                        if self._stopped or self._running == 0:
+                            return
+                        self._turn.wait()
+                between()
+                if task is not None:
+                    result = task.work()
+        except BaseException:
+            self._stopped = True
+            with self._turn:
+                self._turn.notify_all()
+            raise
+
+    def _begin(self) -> Task | None:
+        task = self._next_task()
+        self._running += task is not None
+        return task
+
+    def _end(self, task: Task, result: object) -> None:
+        task.end(result)
+        self._running -= 1
+        self._turn.notify_all()
+
+
 class Workers:
     """A pool of threads for the length of a ``with`` block, and their scratch memory.
 
@@ -96,44 +147,69 @@ class Workers:
 
     def map(
         self,
-        function: Callable[[Task], Result],
-        tasks: Iterable[Task],
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
         done: Callable[[int], None] | None = None,
     ) -> list[Result]:
-        """Return the function's results in the order of the tasks, whatever the threads do.
+        """Return the function's results in the order of the items, whatever the threads do.
 
         `done` is called in the calling thread, now and then and at the end, with the number of
-        tasks finished so far. If it, or a task, raises, the tasks not yet started are dropped and
-        the error comes out here.
+        items finished so far. If it, or the function, raises, the items not yet started are dropped
+        and the error comes out here.
         """
-        waiting = deque(enumerate(tasks))
+        waiting = deque(enumerate(items))
         total = len(waiting)
         results: dict[int, Result] = {}
 
-        def work(report: Callable[[int], None] | None = None) -> None:
-            while True:
-                try:
-                    number, task = waiting.popleft()
-                except IndexError:
-                    return
-                try:
-                    results[number] = function(task)
-                    if report is not None:
-                        report(len(results))
-                except BaseException:
-                    waiting.clear()
-                    raise
+        def next_task() -> Task | None:
+            if not waiting:
+                return None
+            number, item = waiting.popleft()
+            return Task(
+                functools.partial(function, item), functools.partial(results.__setitem__, number)
+            )
 
+        reported = 0
+
+        def report() -> None:
+            nonlocal reported
+            if done is not None and reported < len(results):
+                reported = len(results)
+                done(reported)
+
+        self.run(next_task, report, min(self.threads, total))
+        report()
+        return [results[number] for number in range(total)]
+
+    def run(
+        self,
+        next_task: Callable[[], Task | None],
+        between: Callable[[], None],
+        threads: int | None = None,
+    ) -> None:
+        """Work through tasks that become ready as others end, until none is ready nor running.
+
+        Parameters
+        ----------
+        next_task : callable
+            Returns a task that is ready, or None. It and the tasks' `end` are called in any thread,
+            but only one of them at a time.
+        between : callable
+            Called in the calling thread, between its tasks.
+        threads : int, optional
+            How many are worth while; by default all.
+
+        If any of them raises, no more tasks are started and the error comes out here.
+        """
+        run = _Run(next_task)
         # The calling thread works too: to wake threads takes long beside the work of a tile.
         helpers: list[Future[None]] = []
         if self._pool is not None:
-            helpers = [self._pool.submit(work) for _ in range(min(self.threads, total) - 1)]
-        work(done)
+            wanted = self.threads if threads is None else threads
+            helpers = [self._pool.submit(run.work, lambda: None) for _ in range(wanted - 1)]
+        run.work(between)
         for helper in helpers:
             helper.result()
-        if helpers and done is not None:
-            done(total)
-        return [results[number] for number in range(total)]
 
     def scratch(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Return memory of the calling thread's own, with whatever was left in it.
@@ -141,7 +217,7 @@ class Workers:
         Asking for the same name again gives the same memory: big arrays are not made anew, page by
         page, for every tile.
         """
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        size = math.prod(shape) * np.dtype(dtype).itemsize
         held: Array | None = getattr(self._local, name, None)
         if held is None or held.size < size:
             held = _aligned_zeros(size)

@@ -2,15 +2,16 @@
 
 Rows of tiles go through matching and all stages like items on a conveyor. A stage works on a row of
 tiles as soon as the stage before has finished the rows around it, and finishes rows as soon as all
-tiles that add to them have been worked on. At each step everything that can be done is done in
-parallel; rows that nobody needs any more are dropped.
+tiles that add to them have been worked on. Nothing waits for anything else: a thread that has ended
+one task takes whichever is ready, and the later its stage, the sooner, so that rows that nobody
+needs any more can be dropped.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,8 +21,8 @@ from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.kernels.matching import memory_shapes
 from nlnet.kernels.tiles import ROWS_AT_ONCE
-from nlnet.matching import check_size, matching_tasks
-from nlnet.parallel import Workers
+from nlnet.matching import matching_tasks
+from nlnet.parallel import Task, Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project
 from nlnet.slab import Slab
@@ -31,12 +32,12 @@ from nlnet.tiles import TILE, ImageRows, cut_row
 MATCHING_SHARE = 0.5
 """Part of the whole time that matching takes, for progress."""
 
-TASKS_PER_THREAD = 2
-"""Tasks that a stage's row of tiles is cut into, so that threads finish at about the same time."""
+ROWS_AHEAD = 2
+"""Rows of tiles that matching may have begun before the first stage begins them."""
 
-TILE_ROWS_TO_CHOOSE = (TILE, 32, 16, 8)
+TILE_ROWS_TO_CHOOSE = (72, 32, 16, 8)
+"""Heights of tiles, at most: the highest that stay in the cache, and less for less memory."""
 
-Task = Callable[[], None]
 ReadRows = Callable[[int, int], FloatArray]
 WriteRows = Callable[[int, FloatArray], None]
 
@@ -46,93 +47,192 @@ def _ring_length(margin: int, tile_rows: int) -> int:
     return -(-2 * margin // tile_rows) + 1
 
 
+class _Rows:
+    """The image's rows of tiles."""
+
+    def __init__(self, height: int, width: int, tile_rows: int) -> None:
+        self.height, self.width, self.tile_rows = height, width, tile_rows
+        self.count = -(-height // tile_rows)
+
+    def between(self, row: int) -> tuple[int, int]:
+        """Return the rows of the image, first and last, that a row of tiles has."""
+        top = row * self.tile_rows
+        return top, min(top + self.tile_rows, self.height)
+
+
+class _MatchingSweep:
+    """How far matching has come down the image, and the groups that some stage still needs."""
+
+    def __init__(self, read: ReadRows, noisy: Slab, config: NetworkConfig, rows: _Rows) -> None:
+        self._read, self._noisy = read, noisy
+        self._config = config
+        self._rows = rows
+        self._begun = 0  # rows of tiles
+        self._ended = 0
+        self._waiting: deque[Task] = deque()
+        self.found: dict[int, Groups] = {}
+
+    def next_task(self, wanted: int, workers: Workers) -> Task | None:
+        """Return a task that is ready, if any, of the rows of tiles up to `wanted`."""
+        if not self._waiting and self._begun < min(wanted + 1, self._rows.count):
+            self._begin_row(workers)
+        return self._waiting.popleft() if self._waiting else None
+
+    def _begin_row(self, workers: Workers) -> None:
+        row = self._begun
+        top, bottom = self._rows.between(row)
+        below = min(bottom + self._config.margin, self._rows.height)
+        if below > self._noisy.last:
+            self._noisy.append(self._read(self._noisy.last, below))
+        groups = np.empty((bottom - top, self._rows.width, self._config.group_size, 2), np.int8)
+        luminance, first = self._noisy.rows[0], self._noisy.first
+        tasks = list(
+            matching_tasks(luminance, first, self._rows.height, top, groups, self._config, workers)
+        )
+        unfinished = len(tasks)
+
+        def end(_: None) -> None:
+            nonlocal unfinished
+            unfinished -= 1
+            if unfinished == 0:
+                self.found[row] = groups
+                self._ended += 1
+
+        self._begun += 1
+        self._waiting.extend(Task(task, end) for task in tasks)
+
+    def drop(self, before: int) -> None:
+        """Forget the groups of the rows of tiles above row `before`."""
+        for row in [row for row in self.found if row < before]:
+            del self.found[row]
+
+    @property
+    def needs_from(self) -> int:
+        """First row of the noisy image that matching still needs."""
+        return max(0, self._rows.between(self._begun)[0] - self._config.margin)
+
+    @property
+    def share_done(self) -> float:
+        """Share of the rows of tiles whose groups have been found."""
+        return self._ended / self._rows.count
+
+
 class _StageSweep:
-    """How far one stage has come down the image, and what it still holds."""
+    """How far one stage has come down the image, and what it still holds.
+
+    Parameters
+    ----------
+    stage : Stage
+        What it computes.
+    box : (low, high) or None
+        Intensities that its output is kept in.
+    rows : _Rows
+        The rows of tiles.
+    estimate, noisy : Slab
+        Its input, and the noisy image.
+    found : dict
+        The groups of rows of tiles, where they have been found.
+    pass_on : callable
+        Takes rows of its output, in order.
+    """
 
     def __init__(
-        self, stage: Stage, box: Box | None, shape: tuple[int, ...], tile_rows: int
+        self,
+        stage: Stage,
+        box: Box | None,
+        rows: _Rows,
+        estimate: Slab,
+        noisy: Slab,
+        found: dict[int, Groups],
+        pass_on: Callable[[FloatArray], None],
     ) -> None:
-        channels, self._height, self._width = shape
         self._stage = stage
         self._box = box
-        self._tile_rows = tile_rows
-        self._tile_count = -(-self._height // tile_rows)
-        ring = min(_ring_length(stage.margin, tile_rows), self._tile_count)
-        self._parts = stage.new_parts(channels, ring, self._width)
-        self._spread = 0  # rows of tiles worked on
-        self._folded = 0  # rows of the image finished
-        self._finished: FloatArray | None = None
+        self._rows = rows
+        self._estimate, self._noisy = estimate, noisy
+        self._found = found
+        self._pass_on = pass_on
+        ring = min(_ring_length(stage.margin, rows.tile_rows), rows.count)
+        self._parts = stage.new_parts(len(estimate.rows), ring, rows.width)
+        self._waiting: deque[Task] = deque()
         self._unfinished_tasks = 0
-        self._lock = threading.Lock()
+        self._folded = 0  # rows of the image finished
+        self.spread = 0  # rows of tiles worked on
 
-    def next_tasks(self, estimate: Slab, noisy: Slab, groups: Slab, workers: Workers) -> list[Task]:
-        """Return the tasks of the next row of tiles, if what it needs is there.
+    def next_task(self, workers: Workers) -> Task | None:
+        """Return a task that is ready, if any."""
+        if not self._unfinished_tasks:
+            self._begin_row(workers)
+        return self._waiting.popleft() if self._waiting else None
 
-        Whichever task ends last also finishes the rows that no tile will add to any more.
-        """
-        if self._spread == self._tile_count:
-            return []
-        top = self._spread * self._tile_rows
-        bottom = min(top + self._tile_rows, self._height)
-        if estimate.last < min(bottom + self._stage.margin, self._height) or groups.last < bottom:
-            return []
-        rows = ImageRows(estimate.rows, estimate.first, self._height)
-        near = groups.rows[top - groups.first : bottom - groups.first]
-        tiles = cut_row(self._spread, self._tile_rows, self._height, self._width)
-        self._spread += 1
-        step = -(-len(tiles) // (TASKS_PER_THREAD * workers.threads))
-        starts = range(0, len(tiles), step)
-        self._unfinished_tasks = len(starts)
-
-        def work(first: int) -> None:
+    def _begin_row(self, workers: Workers) -> None:
+        """Make the tasks of the next row of tiles, if what it needs is there."""
+        groups = self._found.get(self.spread)
+        if groups is None:
+            return
+        _, bottom = self._rows.between(self.spread)
+        if self._estimate.last < min(bottom + self._stage.margin, self._rows.height):
+            return
+        tiles = cut_row(self.spread, self._rows.tile_rows, self._rows.height, self._rows.width)
+        step = -(-len(tiles) // workers.threads)
+        for first in range(0, len(tiles), step):
             near_tiles = tiles[first : first + step]
-            self._stage.spread_tiles(rows, near, near_tiles, self._parts, workers)
-            with self._lock:
-                self._unfinished_tasks -= 1
-                last = self._unfinished_tasks == 0
-            if last:
-                self._finished = self._finish_rows(estimate, noisy)
+            work = functools.partial(
+                self._stage.spread_tiles,
+                self._held(self._estimate),
+                groups,
+                near_tiles,
+                self._parts,
+                workers,
+            )
+            self._add_task(work, self._end_row)
 
-        return [functools.partial(work, first) for first in starts]
+    def _add_task(self, work: Callable[[], object], then: Callable[..., None]) -> None:
+        """Add a task; `then` is called with its result if it ends last."""
 
-    def take_finished_rows(self) -> FloatArray | None:
-        """Return the rows of the stage's output that its tasks have finished, if any."""
-        finished, self._finished = self._finished, None
-        return finished
+        def end(result: object) -> None:
+            self._unfinished_tasks -= 1
+            if not self._unfinished_tasks:
+                then(result)
 
-    def _finish_rows(self, estimate: Slab, noisy: Slab) -> FloatArray | None:
-        first, last = self._folded, self._height
-        if self._spread < self._tile_count:
-            last = max(self._spread * self._tile_rows - self._stage.margin, first)
-        if last == first:
-            return None
-        oldest = max(0, (first - self._stage.margin) // self._tile_rows)
-        update = self._stage.fold(
-            self._parts,
-            range(oldest, self._spread),
-            ImageRows(estimate.rows, estimate.first, self._height),
-            ImageRows(noisy.rows, noisy.first, self._height),
-            first,
-            last,
-        )
-        self._folded = last
+        self._waiting.append(Task(work, end))
+        self._unfinished_tasks += 1
+
+    def _end_row(self, _: None) -> None:
+        """Make the task that finishes the rows that no tile will add to any more, if any."""
+        self.spread += 1
+        first, last = self._folded, self._rows.height
+        if self.spread < self._rows.count:
+            last = max(self.spread * self._rows.tile_rows - self._stage.margin, first)
+        if last > first:
+            work = functools.partial(
+                self._finish, first, last, self._held(self._estimate), self._held(self._noisy)
+            )
+            self._add_task(work, self._end_rows)
+
+    def _finish(self, first: int, last: int, estimate: ImageRows, noisy: ImageRows) -> FloatArray:
+        oldest = max(0, (first - self._stage.margin) // self._rows.tile_rows)
+        tiles = range(oldest, self.spread)
+        update = self._stage.fold(self._parts, tiles, estimate, noisy, first, last)
         return update if self._box is None else project(update, self._box)  # Eq. (22)
+
+    def _end_rows(self, finished: FloatArray) -> None:
+        self._folded += finished.shape[1]
+        self._pass_on(finished)
+
+    def _held(self, slab: Slab) -> ImageRows:
+        return ImageRows(slab.rows, slab.first, self._rows.height)
 
     @property
     def needs_from(self) -> int:
         """First row of the input that this stage still needs."""
-        next_top = self._spread * self._tile_rows
+        next_top, _ = self._rows.between(self.spread)
         return max(0, min(next_top - self._stage.margin, self._folded))
-
-    @property
-    def needs_groups_from(self) -> int:
-        """First row whose groups this stage still needs."""
-        return min(self._spread * self._tile_rows, self._height)
 
     @property
     def share_done(self) -> float:
         """Share of the rows of tiles worked on."""
-        return self._spread / self._tile_count
+        return self.spread / self._rows.count
 
 
 class Sweep:
@@ -144,9 +244,10 @@ class Sweep:
         ``read(first, last)`` returns these rows as working planes, (C, rows, W); every row is asked
         for once, in order.
     write : callable
-        ``write(first, planes)`` takes finished rows, in order.
+        ``write(first, planes)`` takes finished rows, in order. It and `read` are called in any
+        thread of the workers', but only one at a time.
     shape : (C, H, W)
-        Shape of the whole image.
+        Shape of the whole image, which :func:`nlnet.matching.check_size` has seen.
     config, parameters
         The network; the parameters' dtype is that of the computation.
     box : (low, high) or None
@@ -166,76 +267,62 @@ class Sweep:
         box: Box | None,
         tile_rows: int = TILE,
     ) -> None:
-        _, self._height, self._width = shape
-        check_size(self._height, self._width, config)
-        self._read, self._write = read, write
-        self._config = config
-        self._tile_rows = tile_rows
-        boxes = [box if config.project_every_stage else None] * (len(parameters) - 1) + [box]
-        self._stages = [
-            _StageSweep(Stage(stage, config, tile_rows=tile_rows), limit, shape, tile_rows)
-            for stage, limit in zip(parameters, boxes, strict=True)
-        ]
-        self._groups = Slab((self._height, self._width, config.group_size, 2), 0, np.int8)
+        _, self._height, width = shape
+        self._write = write
+        self._written = 0
+        rows = _Rows(self._height, width, tile_rows)
         # What enters each stage; the noisy image enters the first, and pulls on all of them.
         dtype = parameters[0].filters.dtype
-        self._inputs = [Slab(shape, 1, dtype) for _ in self._stages]
-        self._noisy = self._inputs[0]
-        self._written = 0
+        self._inputs = [Slab(shape, dtype) for _ in parameters]
+        self._matching = _MatchingSweep(read, self._inputs[0], config, rows)
+        boxes = [box if config.project_every_stage else None] * (len(parameters) - 1) + [box]
+        self._stages = [
+            _StageSweep(
+                Stage(stage, config, tile_rows=tile_rows),
+                limit,
+                rows,
+                self._inputs[number],
+                self._inputs[0],
+                self._matching.found,
+                functools.partial(self._pass_on, number),
+            )
+            for number, (stage, limit) in enumerate(zip(parameters, boxes, strict=True))
+        ]
 
     def run(self, workers: Workers, progress: Callable[[float], None] | None = None) -> None:
         """Go down the whole image; an exception raised by `progress` stops the work."""
-        while self._written < self._height:
-            matched, tasks = self._matching_step(workers)
-            for stage, rows in zip(self._stages, self._inputs, strict=True):
-                tasks += stage.next_tasks(rows, self._noisy, self._groups, workers)
-            workers.map(lambda task: task(), tasks)
-            self._groups.add(matched)
-            self._pass_on_finished_rows()
-            self._drop_rows()
+
+        def report() -> None:
             if progress is not None:
                 progress(self._share_done())
 
-    def _matching_step(self, workers: Workers) -> tuple[int, list[Task]]:
-        """Return the tasks that find the groups of one more row of tiles, and how many rows."""
-        top = self._groups.last
-        bottom = min(top + self._tile_rows, self._height)
-        if top == bottom:
-            return 0, []
-        below = min(bottom + self._margin, self._height)
-        if below > self._noisy.last:
-            self._noisy.append(self._read(self._noisy.last, below))
-        found: Groups = self._groups.room(bottom - top)
-        luminance, first = self._noisy.rows[0], self._noisy.first
-        tasks = matching_tasks(luminance, first, self._height, top, found, self._config, workers)
-        return bottom - top, list(tasks)
+        workers.run(lambda: self._next_task(workers), report)
+        assert self._written == self._height, (self._written, self._height)
+        report()
 
-    def _pass_on_finished_rows(self) -> None:
-        for number, stage in enumerate(self._stages, start=1):
-            rows = stage.take_finished_rows()
-            if rows is None:
-                continue
-            if number < len(self._stages):
-                self._inputs[number].append(rows)
-            else:
-                self._write(self._written, rows)
-                self._written += rows.shape[1]
+    def _next_task(self, workers: Workers) -> Task | None:
+        for stage in reversed(self._stages):
+            task = stage.next_task(workers)
+            if task is not None:
+                return task
+        return self._matching.next_task(self._stages[0].spread + ROWS_AHEAD, workers)
 
-    def _drop_rows(self) -> None:
-        self._groups.drop(self._stages[-1].needs_groups_from)
-        for stage, rows in zip(self._stages[1:], self._inputs[1:], strict=True):
-            rows.drop(stage.needs_from)
+    def _pass_on(self, number: int, rows: FloatArray) -> None:
+        """Take rows that a stage has finished, and drop those that nobody needs any more."""
+        if number + 1 < len(self._stages):
+            self._inputs[number + 1].append(rows)
+        else:
+            self._write(self._written, rows)
+            self._written += rows.shape[1]
+        self._matching.drop(self._stages[-1].spread)
+        for stage, held in zip(self._stages[1:], self._inputs[1:], strict=True):
+            held.drop(stage.needs_from)
         for_stages = min(stage.needs_from for stage in self._stages)
-        self._noisy.drop(min(for_stages, max(0, self._groups.last - self._margin)))
+        self._inputs[0].drop(min(for_stages, self._matching.needs_from))
 
     def _share_done(self) -> float:
         staged = sum(stage.share_done for stage in self._stages) / len(self._stages)
-        matched = self._groups.last / self._height
-        return MATCHING_SHARE * matched + (1 - MATCHING_SHARE) * staged
-
-    @property
-    def _margin(self) -> int:
-        return self._config.window // 2 + self._config.patch_radius
+        return MATCHING_SHARE * self._matching.share_done + (1 - MATCHING_SHARE) * staged
 
 
 def choose_tile_rows(
@@ -252,11 +339,10 @@ def choose_tile_rows(
     InputError
         If even the smallest does not fit.
     """
-    if max_memory is None:
-        return TILE
-    for tile_rows in TILE_ROWS_TO_CHOOSE:
+    for at_most in TILE_ROWS_TO_CHOOSE:
+        tile_rows = _even_rows(shape[1], at_most)
         needed = memory_needed(shape, config, threads, itemsize, tile_rows)
-        if needed <= max_memory:
+        if max_memory is None or needed <= max_memory:
             return tile_rows
     raise InputError(
         f"max_memory is {max_memory} bytes, but an image {shape[2]} pixels wide takes at least "
@@ -264,33 +350,45 @@ def choose_tile_rows(
     )
 
 
+def least_memory(
+    shape: tuple[int, int, int], config: NetworkConfig, threads: int, itemsize: int
+) -> int:
+    """Return the smallest `max_memory` that :func:`choose_tile_rows` accepts."""
+    lowest = _even_rows(shape[1], TILE_ROWS_TO_CHOOSE[-1])
+    return memory_needed(shape, config, threads, itemsize, lowest)
+
+
+def _even_rows(height: int, at_most: int) -> int:
+    """Cut an image into rows of tiles of about the same height: a low one takes long for little."""
+    return -(-height // -(-height // at_most))
+
+
 def memory_needed(
     shape: tuple[int, int, int], config: NetworkConfig, threads: int, itemsize: int, tile_rows: int
 ) -> int:
     """Return an upper bound of the bytes a sweep holds besides what is read and written."""
     channels, height, width = shape
-    margin = config.window // 2 + config.patch_radius
+    margin = config.margin
     lag = 2 * (margin + tile_rows)  # rows from a stage's input to its output
+    behind = config.stages * lag + (ROWS_AHEAD + 1) * tile_rows  # the last stage behind matching
     pixel = channels * itemsize
 
     def held(rows: int) -> int:
-        return 2 * min(rows, height) * width  # slabs are half empty
+        return 2 * min(rows, height) * width * pixel  # slabs are half empty
 
-    noisy_and_groups = held(config.stages * lag + margin + tile_rows) * (
-        pixel + 2 * config.group_size
-    )
-    inputs = (config.stages - 1) * held(lag + tile_rows) * pixel
+    groups = min(behind, height) * width * 2 * config.group_size
+    # While the noisy image's rows move there are two of them.
+    planes = 1.5 * held(behind + margin) + (config.stages - 1) * held(lag + tile_rows)
     windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 32)
     ring = min(_ring_length(margin, tile_rows), -(-height // tile_rows))
     parts = config.stages * ring * -(-width // TILE) * windows * pixel
-    # One step: groups and strips of one row of tiles, rows being finished, and their copies.
-    step = width * tile_rows * (2 * config.group_size + 12 * pixel) + 4 * width * lag
+    finished = 12 * width * tile_rows * pixel  # rows on their way from one stage to the next
     patch = 2 * config.patch_size**2 * itemsize
     shapes = memory_shapes(
         tile_rows, config.window // 2, config.patch_radius, config.group_size - 1
     )
     matching = 8 * sum(math.prod(shape) for shape in shapes)
     tile = ROWS_AT_ONCE * TILE * patch + 3 * windows * itemsize + matching
-    total = noisy_and_groups + inputs + parts + step + threads * tile
-    # While a slab grows there are two of it; tables and Python itself take a few megabytes.
+    total = groups + planes + parts + finished + threads * tile
+    # Other slabs move, too; tables and Python itself take a few megabytes.
     return int(1.25 * total) + 4_000_000

@@ -12,7 +12,7 @@ from nlnet.arrays import Array
 from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis
-from nlnet.sweep import TILE_ROWS_TO_CHOOSE, memory_needed
+from nlnet.sweep import least_memory
 
 _SIDES_IN_REACHES = (12, 8, 6, 4, 3, 2, 1)
 """Sides of blocks to choose from: at 12 times its halo a block costs 1.36 times its own pixels."""
@@ -112,8 +112,7 @@ def block_sides(
         )
         # The block, its copy with the halo, and the result.
         held = 3 * pages * channels * itemsize * rows * columns
-        lowest = TILE_ROWS_TO_CHOOSE[-1]
-        needed = held + memory_needed((channels, rows, columns), config, threads, 4, lowest)
+        needed = held + least_memory((channels, rows, columns), config, threads, 4)
         if max_memory is None:
             fits = held <= _LARGE_BLOCK or reaches == _SIDES_IN_REACHES[-1]
         else:

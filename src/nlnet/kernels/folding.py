@@ -50,8 +50,8 @@ def fold_rows(
                 for tile in range(first_tile, last_tile):
                     inner = mirror + radius - tile * tile_rows + reach
                     if 0 <= inner < parts.shape[2]:
-                        windows = parts[tile % parts.shape[0], :, inner]
-                        _add_window_rows(windows, tile_columns, reach, radius, line)
+                        windows = parts[tile % parts.shape[0]]
+                        _add_window_rows(windows, inner, tile_columns, reach, radius, line)
         out[row] = line[radius : radius + width]
         for x in range(radius):
             out[row, x] += line[radius - 1 - x]
@@ -60,15 +60,15 @@ def fold_rows(
 
 @kernel
 def _add_window_rows(
-    windows: Array, tile_columns: int, reach: int, radius: int, line: Array
+    windows: Array, inner: int, tile_columns: int, reach: int, radius: int, line: Array
 ) -> None:
-    """Add what a row of windows, (columns of tiles, stride), holds of one padded image row."""
+    """Add what row `inner` of a row of windows, (columns of tiles, side, stride), holds."""
     side = tile_columns + 2 * (reach + radius)
     for tile in range(windows.shape[0]):
         start = tile * tile_columns - reach
         first = max(start, 0)
         last = min(start + side, line.shape[0])
-        source = windows[tile, first - start : last - start]
+        source = windows[tile, inner, first - start : last - start]
         target = line[first:last]
         for x in range(target.shape[0]):
             target[x] += source[x]
