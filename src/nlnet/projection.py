@@ -14,12 +14,19 @@ from nlnet.arrays import FloatArray
 Box = tuple[float, float]
 
 
-def project(planes: FloatArray, box: Box) -> FloatArray:
-    """Return the (..., C, H, W) planes with their intensities clipped to the box."""
+def project(planes: FloatArray, box: Box, out: FloatArray | None = None) -> FloatArray:
+    """Return the (..., C, H, W) planes with their intensities clipped to the box.
+
+    The result goes to `out`, if given, which may be `planes` itself.
+    """
     if planes.shape[-3] == 1:
-        return np.clip(planes, *box)  # Eq. (25)
+        return np.clip(planes, *box, out=out)  # Eq. (25)
     rgb = color.transform(planes, color.RGB)
-    return color.transform(np.clip(rgb, *box, out=rgb), color.OPPONENT)
+    projected = color.transform(np.clip(rgb, *box, out=rgb), color.OPPONENT)
+    if out is None:
+        return projected
+    out[:] = projected
+    return out
 
 
 def project_backward(cotangent: FloatArray, planes: FloatArray, box: Box) -> FloatArray:

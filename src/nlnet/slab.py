@@ -19,26 +19,31 @@ class Slab:
         That of the whole.
     dtype : dtype
         Of the elements.
+    rows : int
+        How many are needed at once.
     """
 
-    def __init__(self, shape: tuple[int, int, int], dtype: npt.DTypeLike) -> None:
+    def __init__(self, shape: tuple[int, int, int], dtype: npt.DTypeLike, rows: int) -> None:
         self._shape = shape
+        self._rows = rows
         self._held = self._new(0, dtype)
         self._start = 0  # of the rows in use, within what is held
         self.first = 0
         self.last = 0
 
-    def append(self, rows: Array) -> None:
-        """Add a copy of some rows at the bottom."""
-        used, count = self.last - self.first, rows.shape[1]
+    def room(self, count: int) -> Array:
+        """Return memory for the next `count` rows; they do not belong to the slab yet."""
+        used = self.last - self.first
         if self._start + used + count > self._held.shape[1]:
             # Half of it stays free, so that rows are moved only now and then.
-            size = min(2 * (used + count), self._shape[1] - self.first)
+            size = min(2 * max(self._rows, used + count), self._shape[1] - self.first)
             held = self._new(size, self._held.dtype)
             held[:, :used] = self.rows
             self._held, self._start = held, 0
-        end = self._start + used
-        self._held[:, end : end + count] = rows
+        return self._held[:, self._start + used : self._start + used + count]
+
+    def add(self, count: int) -> None:
+        """Add rows at the bottom, those that :meth:`room` gave memory for."""
         self.last += count
 
     def drop(self, before: int) -> None:

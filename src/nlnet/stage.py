@@ -101,16 +101,16 @@ class Stage:
         estimate: ImageRows,
         noisy: ImageRows,
         first: int,
-        last: int,
-    ) -> FloatArray:
-        """Return u for the image's rows from `first` to `last`: (C, rows, W).
+        out: FloatArray,
+        workers: Workers,
+    ) -> None:
+        """Compute u for the image's rows from `first` on: (C, rows, W).
 
         `tiles` are the rows of tiles that `parts` holds, all that add to these rows among them.
         """
-        present = estimate.between(first, last)
-        update = np.empty_like(present)
-        self._operator.fold(parts, tiles, estimate.height, first, update)
-        return self._descend(update, present, noisy.between(first, last))
+        last = first + out.shape[1]
+        self._operator.fold(parts, tiles, estimate.height, first, out)
+        self._descend(out, estimate.between(first, last), noisy.between(first, last), workers)
 
     def forward(
         self,
@@ -134,7 +134,9 @@ class Stage:
 
         places = self._rows(estimate.shape)
         workers.map(work, places, _share(done, len(places)))
-        return self._descend(self._fold_all(parts, estimate, workers), estimate, noisy)
+        update = self._fold_all(parts, estimate, workers)
+        self._descend(update, estimate, noisy, workers)
+        return update
 
     def backward(
         self,
@@ -177,13 +179,13 @@ class Stage:
             noisy=self.step_size * cotangent,
         )
 
-    def _descend(self, update: Array, estimate: Array, noisy: Array) -> Array:
+    def _descend(self, update: Array, estimate: Array, noisy: Array, workers: Workers) -> None:
         """Turn sum_r L_r^T psi(L_r x) into u, in place."""
         # Eq. (24), to be projected: u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x)
-        np.subtract((1 - self.step_size) * estimate, update, out=update)
+        term = workers.scratch("term", update.shape, update.dtype)
+        np.subtract(np.multiply(estimate, 1 - self.step_size, out=term), update, out=update)
         if self.step_size:
-            update += self.step_size * noisy
-        return update
+            update += np.multiply(noisy, self.step_size, out=term)
 
     def _rows(self, shape: tuple[int, ...]) -> list[tuple[int, list[Tile]]]:
         """List all rows of tiles of all images of a batch."""

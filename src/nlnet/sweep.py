@@ -82,8 +82,10 @@ class _MatchingSweep:
         row = self._begun
         top, bottom = self._rows.between(row)
         below = min(bottom + self._config.margin, self._rows.height)
-        if below > self._noisy.last:
-            self._noisy.append(self._read(self._noisy.last, below))
+        missing = below - self._noisy.last
+        if missing > 0:
+            self._noisy.room(missing)[:] = self._read(self._noisy.last, below)
+            self._noisy.add(missing)
         groups = np.empty((bottom - top, self._rows.width, self._config.group_size, 2), np.int8)
         luminance, first = self._noisy.rows[0], self._noisy.first
         tasks = list(
@@ -101,20 +103,43 @@ class _MatchingSweep:
         self._begun += 1
         self._waiting.extend(Task(task, end) for task in tasks)
 
-    def drop(self, before: int) -> None:
-        """Forget the groups of the rows of tiles above row `before`."""
-        for row in [row for row in self.found if row < before]:
-            del self.found[row]
-
-    @property
-    def needs_from(self) -> int:
-        """First row of the noisy image that matching still needs."""
-        return max(0, self._rows.between(self._begun)[0] - self._config.margin)
-
     @property
     def share_done(self) -> float:
         """Share of the rows of tiles whose groups have been found."""
         return self._ended / self._rows.count
+
+
+class _Output:
+    """Where the rows of the last stage go.
+
+    Parameters
+    ----------
+    write : callable
+        Takes them.
+    written : callable
+        Called each time it has taken some.
+    like : Slab
+        Such rows.
+    """
+
+    def __init__(self, write: WriteRows, written: Callable[[], None], like: Slab) -> None:
+        self._write, self._written = write, written
+        self._like = like
+        self._rows: FloatArray | None = None
+        self.last = 0
+
+    def room(self, count: int) -> FloatArray:
+        """Return memory for the next `count` rows."""
+        rows = self._like.rows
+        self._rows = np.empty((rows.shape[0], count, rows.shape[2]), rows.dtype)
+        return self._rows
+
+    def add(self, count: int) -> None:
+        """Write the rows that :meth:`room` gave memory for."""
+        assert self._rows is not None
+        self._write(self.last, self._rows)
+        self.last += count
+        self._written()
 
 
 class _StageSweep:
@@ -132,8 +157,8 @@ class _StageSweep:
         Its input, and the noisy image.
     found : dict
         The groups of rows of tiles, where they have been found.
-    pass_on : callable
-        Takes rows of its output, in order.
+    output : Slab or _Output
+        Where its rows go.
     """
 
     def __init__(
@@ -144,35 +169,32 @@ class _StageSweep:
         estimate: Slab,
         noisy: Slab,
         found: dict[int, Groups],
-        pass_on: Callable[[FloatArray], None],
+        output: Slab | _Output,
     ) -> None:
         self._stage = stage
         self._box = box
         self._rows = rows
         self._estimate, self._noisy = estimate, noisy
         self._found = found
-        self._pass_on = pass_on
+        self._output = output
         ring = min(_ring_length(stage.margin, rows.tile_rows), rows.count)
         self._parts = stage.new_parts(len(estimate.rows), ring, rows.width)
         self._waiting: deque[Task] = deque()
         self._unfinished_tasks = 0
         self._folded = 0  # rows of the image finished
         self.spread = 0  # rows of tiles worked on
+        self._needs_to = self._last_row_needed()
 
     def next_task(self, workers: Workers) -> Task | None:
         """Return a task that is ready, if any."""
-        if not self._unfinished_tasks:
-            self._begin_row(workers)
+        if not self._unfinished_tasks and self._estimate.last >= self._needs_to:
+            groups = self._found.get(self.spread)
+            if groups is not None:
+                self._begin_row(groups, workers)
         return self._waiting.popleft() if self._waiting else None
 
-    def _begin_row(self, workers: Workers) -> None:
-        """Make the tasks of the next row of tiles, if what it needs is there."""
-        groups = self._found.get(self.spread)
-        if groups is None:
-            return
-        _, bottom = self._rows.between(self.spread)
-        if self._estimate.last < min(bottom + self._stage.margin, self._rows.height):
-            return
+    def _begin_row(self, groups: Groups, workers: Workers) -> None:
+        """Make the tasks of the next row of tiles."""
         tiles = cut_row(self.spread, self._rows.tile_rows, self._rows.height, self._rows.width)
         step = -(-len(tiles) // workers.threads)
         for first in range(0, len(tiles), step):
@@ -185,7 +207,7 @@ class _StageSweep:
                 self._parts,
                 workers,
             )
-            self._add_task(work, self._end_row)
+            self._add_task(work, functools.partial(self._end_row, workers))
 
     def _add_task(self, work: Callable[[], object], then: Callable[..., None]) -> None:
         """Add a task; `then` is called with its result if it ends last."""
@@ -198,27 +220,48 @@ class _StageSweep:
         self._waiting.append(Task(work, end))
         self._unfinished_tasks += 1
 
-    def _end_row(self, _: None) -> None:
+    def _end_row(self, workers: Workers, _: None) -> None:
         """Make the task that finishes the rows that no tile will add to any more, if any."""
         self.spread += 1
+        self._needs_to = self._last_row_needed()
         first, last = self._folded, self._rows.height
         if self.spread < self._rows.count:
             last = max(self.spread * self._rows.tile_rows - self._stage.margin, first)
         if last > first:
             work = functools.partial(
-                self._finish, first, last, self._held(self._estimate), self._held(self._noisy)
+                self._finish,
+                first,
+                self._output.room(last - first),
+                self._held(self._estimate),
+                self._held(self._noisy),
+                workers,
             )
             self._add_task(work, self._end_rows)
 
-    def _finish(self, first: int, last: int, estimate: ImageRows, noisy: ImageRows) -> FloatArray:
+    def _finish(
+        self,
+        first: int,
+        out: FloatArray,
+        estimate: ImageRows,
+        noisy: ImageRows,
+        workers: Workers,
+    ) -> FloatArray:
         oldest = max(0, (first - self._stage.margin) // self._rows.tile_rows)
         tiles = range(oldest, self.spread)
-        update = self._stage.fold(self._parts, tiles, estimate, noisy, first, last)
-        return update if self._box is None else project(update, self._box)  # Eq. (22)
+        self._stage.fold(self._parts, tiles, estimate, noisy, first, out, workers)
+        return out if self._box is None else project(out, self._box, out)  # Eq. (22)
 
     def _end_rows(self, finished: FloatArray) -> None:
-        self._folded += finished.shape[1]
-        self._pass_on(finished)
+        count = finished.shape[1]
+        self._folded += count
+        self._output.add(count)
+        if self._estimate is not self._noisy:  # which later stages need for longer
+            self._estimate.drop(self.needs_from)
+
+    def _last_row_needed(self) -> int:
+        """Return how far down the input must be there for the next row of tiles."""
+        _, bottom = self._rows.between(self.spread)
+        return min(bottom + self._stage.margin, self._rows.height)
 
     def _held(self, slab: Slab) -> ImageRows:
         return ImageRows(slab.rows, slab.first, self._rows.height)
@@ -268,25 +311,29 @@ class Sweep:
         tile_rows: int = TILE,
     ) -> None:
         _, self._height, width = shape
-        self._write = write
-        self._written = 0
         rows = _Rows(self._height, width, tile_rows)
         # What enters each stage; the noisy image enters the first, and pulls on all of them.
         dtype = parameters[0].filters.dtype
-        self._inputs = [Slab(shape, dtype) for _ in parameters]
-        self._matching = _MatchingSweep(read, self._inputs[0], config, rows)
+        noisy_rows, input_rows = _rows_held(config, tile_rows)
+        self._noisy = Slab(shape, dtype, noisy_rows)
+        self._inputs = [self._noisy, *(Slab(shape, dtype, input_rows) for _ in parameters[1:])]
+        self._output = _Output(write, self._drop_rows, self._noisy)
+        self._matching = _MatchingSweep(read, self._noisy, config, rows)
         boxes = [box if config.project_every_stage else None] * (len(parameters) - 1) + [box]
+        outputs: list[Slab | _Output] = [*self._inputs[1:], self._output]
         self._stages = [
             _StageSweep(
                 Stage(stage, config, tile_rows=tile_rows),
                 limit,
                 rows,
-                self._inputs[number],
-                self._inputs[0],
+                estimate,
+                self._noisy,
                 self._matching.found,
-                functools.partial(self._pass_on, number),
+                output,
             )
-            for number, (stage, limit) in enumerate(zip(parameters, boxes, strict=True))
+            for stage, limit, estimate, output in zip(
+                parameters, boxes, self._inputs, outputs, strict=True
+            )
         ]
 
     def run(self, workers: Workers, progress: Callable[[float], None] | None = None) -> None:
@@ -296,8 +343,9 @@ class Sweep:
             if progress is not None:
                 progress(self._share_done())
 
+        report()
         workers.run(lambda: self._next_task(workers), report)
-        assert self._written == self._height, (self._written, self._height)
+        assert self._output.last == self._height, (self._output.last, self._height)
         report()
 
     def _next_task(self, workers: Workers) -> Task | None:
@@ -307,22 +355,23 @@ class Sweep:
                 return task
         return self._matching.next_task(self._stages[0].spread + ROWS_AHEAD, workers)
 
-    def _pass_on(self, number: int, rows: FloatArray) -> None:
-        """Take rows that a stage has finished, and drop those that nobody needs any more."""
-        if number + 1 < len(self._stages):
-            self._inputs[number + 1].append(rows)
-        else:
-            self._write(self._written, rows)
-            self._written += rows.shape[1]
-        self._matching.drop(self._stages[-1].spread)
-        for stage, held in zip(self._stages[1:], self._inputs[1:], strict=True):
-            held.drop(stage.needs_from)
-        for_stages = min(stage.needs_from for stage in self._stages)
-        self._inputs[0].drop(min(for_stages, self._matching.needs_from))
+    def _drop_rows(self) -> None:
+        """Drop what the last stage does not need any more: nobody else is as far behind."""
+        last = self._stages[-1]
+        self._noisy.drop(last.needs_from)
+        for row in [row for row in self._matching.found if row < last.spread]:
+            del self._matching.found[row]
 
     def _share_done(self) -> float:
         staged = sum(stage.share_done for stage in self._stages) / len(self._stages)
         return MATCHING_SHARE * self._matching.share_done + (1 - MATCHING_SHARE) * staged
+
+
+def _rows_held(config: NetworkConfig, tile_rows: int) -> tuple[int, int]:
+    """Return about how many rows are needed at once of the noisy image, and of other inputs."""
+    lag = 2 * (config.margin + tile_rows)  # from a stage's input to its output
+    ahead = config.margin + (ROWS_AHEAD + 1) * tile_rows
+    return config.stages * lag + ahead, lag + tile_rows
 
 
 def choose_tile_rows(
@@ -369,16 +418,15 @@ def memory_needed(
     """Return an upper bound of the bytes a sweep holds besides what is read and written."""
     channels, height, width = shape
     margin = config.margin
-    lag = 2 * (margin + tile_rows)  # rows from a stage's input to its output
-    behind = config.stages * lag + (ROWS_AHEAD + 1) * tile_rows  # the last stage behind matching
     pixel = channels * itemsize
+    noisy_rows, input_rows = _rows_held(config, tile_rows)
 
     def held(rows: int) -> int:
         return 2 * min(rows, height) * width * pixel  # slabs are half empty
 
-    groups = min(behind, height) * width * 2 * config.group_size
+    groups = min(noisy_rows, height) * width * 2 * config.group_size
     # While the noisy image's rows move there are two of them.
-    planes = 1.5 * held(behind + margin) + (config.stages - 1) * held(lag + tile_rows)
+    planes = 1.5 * held(noisy_rows) + (config.stages - 1) * held(input_rows)
     windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 32)
     ring = min(_ring_length(margin, tile_rows), -(-height // tile_rows))
     parts = config.stages * ring * -(-width // TILE) * windows * pixel

@@ -94,8 +94,9 @@ class TileOperator:
         self._taps = (0,) * config.patch_size
         # Kernels read and write whole vectors: everything has room for one more.
         self._room = max(WIDE_LANES, row_lanes(config.patch_size))
-        self._flat_filters = np.pad(self._filters.reshape(-1), (0, self._room))
-        self._flat_transposed = np.pad(self._filters.T.reshape(-1), (0, self._room))
+        room = np.zeros(self._room, self.dtype)
+        self._flat_filters = np.concatenate([self._filters.reshape(-1), room])
+        self._flat_transposed = np.concatenate([self._filters.T.reshape(-1), room])
         self._window_rows = tile_rows + 2 * self.margin
         self._window_columns = TILE + 2 * self.margin
         # A whole number of cache lines, so that all rows of a patch are in line or cross one.
