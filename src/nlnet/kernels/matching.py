@@ -17,12 +17,12 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd.candidates import HITS_AT_ONCE, find_hits, insert, patch_distances
+from nlnet.kernels.simd.candidates import MOST_HITS, find_hits, insert, patch_distances
 from nlnet.kernels.simd.vectors import WIDE_LANES
 
 TILE_COLUMNS = 128
 
-BATCH = 16
+BATCH = MOST_HITS // 2
 """Pairs of offsets at a time: their distances stay in the second-level cache."""
 
 _STRIP = (0,) * 3
@@ -213,9 +213,7 @@ def _offer(
         for block in range(blocks):
             at = (row * blocks + block) * WIDE_LANES
             here = start + block * WIDE_LANES
-            chosen = 0
-            for number in range(0, steps.shape[0], HITS_AT_ONCE):
-                chosen |= find_hits(worst, at, distances, here, steps, number) << number
+            chosen = find_hits(worst, at, distances, here, steps)
             if chosen:
                 insert(
                     keys, at * len(levels), worst, at, distances, here, steps, ranks, chosen, levels

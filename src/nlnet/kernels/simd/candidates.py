@@ -27,11 +27,15 @@ from nlnet.kernels.simd.vectors import (
     variable,
 )
 
-HITS_AT_ONCE = 8
-"""Candidates that :func:`find_hits` looks at; a window has a multiple of 8, its centre left out."""
+MOST_HITS = 32
+"""Candidates that :func:`find_hits` can look at: one for each bit of a lane."""
+
+_UNROLLED = 8
+"""Candidates that it looks at in turn; a window has a multiple of 8, its centre left out."""
 
 _FLOATS = ir.VectorType(FLOAT, WIDE_LANES)
 _DOUBLES = ir.VectorType(DOUBLE, WIDE_LANES)
+_INTS = ir.VectorType(INT, WIDE_LANES)
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
@@ -152,43 +156,58 @@ def patch_distances(
 
 @operation
 def find_hits(
-    typing: Any,
-    worst: Any,
-    worst_at: Any,
-    distances: Any,
-    distances_at: Any,
-    steps: Any,
-    first: Any,
+    typing: Any, worst: Any, worst_at: Any, distances: Any, distances_at: Any, steps: Any
 ) -> Any:
-    """Return, as bits, which of HITS_AT_ONCE candidates any of WIDE_LANES pixels may want to keep.
+    """Return, as bits, which of some candidates any of WIDE_LANES pixels may want to keep.
 
-    Candidate i, from `first` on, has its distances at ``distances_at + steps[i]``; a pixel wants it
-    if it is as near as the worst that the pixel has.
+    Candidate i, of up to MOST_HITS, has its distances at ``distances_at + steps[i]``; a pixel wants
+    it if it is as near as the worst that the pixel has.
     """
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        worst_value, worst_index, found, found_index, steps_value, first_index = values
+        worst_value, worst_index, found, found_index, steps_value = values
         kinds = signature.args
-        ints = ir.VectorType(INT, WIDE_LANES)
         bound = load(
             builder, pointer(context, builder, kinds[0], worst_value, worst_index), _FLOATS
         )
-        wanted = ir.Constant(ints, [0] * WIDE_LANES)
-        for number in range(HITS_AT_ONCE):
-            place = builder.add(first_index, LONG(number))
-            step = builder.load(pointer(context, builder, kinds[4], steps_value, place))
-            at = pointer(context, builder, kinds[2], found, builder.add(found_index, step))
-            hits = builder.fcmp_ordered("<=", load(builder, at, _FLOATS), bound)
-            bit = ir.Constant(ints, [1 << number] * WIDE_LANES)
-            wanted = builder.select(hits, builder.or_(wanted, bit), wanted)
-        pairs = builder.bitcast(wanted, ir.VectorType(LONG, WIDE_LANES // 2))
-        bits = builder.extract_element(pairs, LONG(0))
-        for number in range(1, WIDE_LANES // 2):
-            bits = builder.or_(bits, builder.extract_element(pairs, LONG(number)))
-        return builder.and_(builder.or_(bits, builder.lshr(bits, LONG(32))), LONG(0xFFFFFFFF))
+        table = context.make_array(kinds[4])(context, builder, steps_value)
+        count = builder.extract_value(table.shape, 0)
+        wanted = variable(builder, _INTS)
+        builder.store(ir.Constant(_INTS, [0] * WIDE_LANES), wanted)
+        rounds = builder.udiv(count, LONG(_UNROLLED))
+        with cgutils.for_range(builder, rounds, intp=LONG) as loop:
+            first = builder.mul(loop.index, LONG(_UNROLLED))
+            hits = ir.Constant(_INTS, [0] * WIDE_LANES)
+            for number in range(_UNROLLED):
+                place = builder.gep(table.data, [builder.add(first, LONG(number))])
+                index = builder.add(found_index, builder.load(place))
+                near = load(builder, pointer(context, builder, kinds[2], found, index), _FLOATS)
+                bit = ir.Constant(_INTS, [1 << number] * WIDE_LANES)
+                hit = builder.fcmp_ordered("<=", near, bound)
+                hits = builder.select(hit, builder.or_(hits, bit), hits)
+            shift = splat(builder, builder.trunc(first, INT), WIDE_LANES)
+            builder.store(builder.or_(builder.load(wanted), builder.shl(hits, shift)), wanted)
+        return builder.zext(_any_lane(builder, builder.load(wanted)), LONG)
 
     index = types.intp
-    return types.int64(worst, index, distances, index, steps, index), code
+    return types.int64(worst, index, distances, index, steps), code
+
+
+def _any_lane(builder: Any, value: Any) -> Any:
+    """Return the bits that any lane has: the vector is halved until one lane is left."""
+    width = value.type.count
+    while width > 1:
+        width //= 2
+        lower, upper = (
+            builder.shuffle_vector(
+                value,
+                ir.Constant(value.type, ir.Undefined),
+                ir.Constant(ir.VectorType(INT, width), list(lanes)),
+            )
+            for lanes in (range(width), range(width, 2 * width))
+        )
+        value = builder.or_(lower, upper)
+    return builder.extract_element(value, LONG(0))
 
 
 @operation
