@@ -47,10 +47,10 @@ def tabulated(features: Array, cubics: Array, lower: float, step: float) -> None
     """Replace features s of shape (n, F) by psi(s); `cubics` is (F, intervals, 4)."""
     flat, count = features.reshape(-1), features.shape[1]
     kind = features.dtype.type
-    start, scale = kind(lower), kind(1 / step)
+    origin, scale = kind(-lower / step), kind(1 / step)
     for at in range(0, flat.shape[0], count):
         for i in range(0, count, LANES):
-            evaluate_cubics(flat, at + i, cubics, i, start, scale)
+            evaluate_cubics(flat, at + i, cubics, i, origin, scale)
 
 
 @kernel
@@ -60,10 +60,10 @@ def tabulated_backward(
     """Replace s by psi(s) and the cotangents d by psi'(s) d, and add the table's gradient."""
     flat, others, count = features.reshape(-1), cotangents.reshape(-1), features.shape[1]
     kind = features.dtype.type
-    start, scale = kind(lower), kind(1 / step)
+    origin, scale = kind(-lower / step), kind(1 / step)
     for at in range(0, flat.shape[0], count):
         for i in range(0, count, LANES):
-            differentiate_cubics(flat, others, at + i, cubics, gradient, i, start, scale)
+            differentiate_cubics(flat, others, at + i, cubics, gradient, i, origin, scale)
 
 
 @kernel

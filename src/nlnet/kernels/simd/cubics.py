@@ -21,14 +21,18 @@ from nlnet.kernels.simd.vectors import (
     smaller,
     splat,
     store,
+    variable,
 )
 
 
 @operation
 def evaluate_cubics(
-    typing: Any, features: Any, at: Any, cubics: Any, first: Any, lower: Any, scale: Any
+    typing: Any, features: Any, at: Any, cubics: Any, first: Any, origin: Any, scale: Any
 ) -> Any:
-    """Replace LANES features, of the filters from `first` on, by their table's values."""
+    """Replace LANES features, of the filters from `first` on, by their table's values.
+
+    A feature s is ``scale * s + origin`` intervals from the table's start.
+    """
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         element = element_of(features)
@@ -56,7 +60,7 @@ def differentiate_cubics(
     cubics: Any,
     gradient: Any,
     first: Any,
-    lower: Any,
+    origin: Any,
     scale: Any,
 ) -> Any:
     """Replace LANES features by their values and the cotangents d by slope * d.
@@ -101,7 +105,7 @@ def differentiate_cubics(
 
 
 def _table_values(
-    context: Any, builder: Any, cubics: Any, kind: Any, first: Any, lower: Any, scale: Any
+    context: Any, builder: Any, cubics: Any, kind: Any, first: Any, origin: Any, scale: Any
 ) -> dict[str, Any]:
     """Return the parts of the (F, intervals, 4) table as LLVM values."""
     element = element_of(kind)
@@ -109,10 +113,9 @@ def _table_values(
     intervals = builder.extract_value(table.shape, 1)
     return {
         "data": builder.gep(table.data, [builder.mul(first, builder.mul(intervals, LONG(4)))]),
-        "lower": lower,
+        "origin": origin,
         "scale": scale,
         "top": builder.sitofp(intervals, element),
-        "last": builder.sub(builder.trunc(intervals, INT), INT(1)),
         "stride": builder.trunc(intervals, INT),
     }
 
@@ -121,31 +124,48 @@ def _locate(builder: Any, s: Any, values: dict[str, Any]) -> tuple[Any, Any, lis
     """Where LANES arguments are in the table: position in the interval, inside?, addresses."""
     vector, ints = s.type, ir.VectorType(INT, LANES)
     zero, top = ir.Constant(vector, [0.0] * LANES), splat(builder, values["top"], LANES)
-    position = builder.fmul(
-        builder.fsub(s, splat(builder, values["lower"], LANES)),
+    position = multiply_add(
+        builder,
+        s,
         splat(builder, values["scale"], LANES),
+        splat(builder, values["origin"], LANES),
     )
     inside = builder.and_(
         builder.fcmp_ordered(">=", position, zero), builder.fcmp_ordered("<=", position, top)
     )
-    position = smaller(builder, larger(builder, position, zero), top)
+    # The table's end belongs to its last interval: stay just below.
+    below = splat(builder, _next_below(builder, values["top"]), LANES)
+    position = smaller(builder, larger(builder, position, zero), below)
     interval = builder.fptosi(position, ints)
-    last = splat(builder, values["last"], LANES)
-    interval = builder.select(builder.icmp_signed("<", interval, last), interval, last)
     t = builder.fsub(position, builder.sitofp(interval, vector))
     # In bytes from the first filter's table: each filter's follows that of the filter before.
     lanes = ir.Constant(ints, list(range(LANES)))
     starts = builder.mul(splat(builder, values["stride"], LANES), lanes)
     size = ir.Constant(ints, [4 * (4 if s.type.element == FLOAT else 8)] * LANES)
     offsets = builder.mul(builder.add(interval, starts), size)
-    # Two lanes at a time leave the vector.
-    pairs = builder.bitcast(offsets, ir.VectorType(LONG, LANES // 2))
-    places = []
-    for number in range(LANES // 2):
-        pair = builder.extract_element(pairs, LONG(number))
-        places.append(builder.zext(builder.trunc(pair, INT), LONG))
-        places.append(builder.lshr(pair, LONG(32)))
-    return t, inside, places
+    return t, inside, _lanes(builder, offsets)
+
+
+def _next_below(builder: Any, positive: Any) -> Any:
+    """Return the largest number below a positive one."""
+    bits = INT if positive.type == FLOAT else LONG
+    return builder.bitcast(builder.sub(builder.bitcast(positive, bits), bits(1)), positive.type)
+
+
+def _lanes(builder: Any, vector: Any) -> list[Any]:
+    """Return the lanes, integers, as numbers of their own.
+
+    They go through memory: stored once and loaded one by one they take less than by shuffles, to
+    which LLVM would turn it if it were not told that the memory may have changed meanwhile.
+    """
+    memory = variable(builder, vector.type)
+    builder.store(vector, memory)
+    touch = ir.FunctionType(ir.VoidType(), [memory.type])
+    builder.asm(touch, "", "r,~{memory}", [memory], side_effect=True)
+    first = builder.bitcast(memory, INT.as_pointer())
+    return [
+        builder.zext(builder.load(builder.gep(first, [LONG(lane)])), LONG) for lane in range(LANES)
+    ]
 
 
 def _read_cubics(builder: Any, data: Any, places: list[Any], element: Any) -> list[Any]:
