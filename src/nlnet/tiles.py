@@ -99,8 +99,10 @@ class TileOperator:
         self._flat_transposed = np.concatenate([self._filters.T.reshape(-1), room])
         self._window_rows = tile_rows + 2 * self.margin
         self._window_columns = TILE + 2 * self.margin
-        # A whole number of cache lines, so that all rows of a patch are in line or cross one.
-        self._stride = _round_up(self._window_columns + self._room, _LINE)
+        # A whole number of cache lines: all rows of a patch are in line or cross one. An odd
+        # number: rows a power of two apart would be in each other's way in the cache.
+        lines = -(-(self._window_columns + row_lanes(config.patch_size)) // _LINE)
+        self._stride = (lines | 1) * _LINE
 
     @property
     def dtype(self) -> np.dtype[np.floating]:

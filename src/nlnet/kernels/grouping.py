@@ -11,8 +11,15 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd.patches import multiply_patch, spread_patch, sum_patches
-from nlnet.kernels.simd.vectors import LANES
+from nlnet.kernels.simd.patches import (
+    SPREAD_STEP,
+    SPREAD_TOGETHER,
+    multiply_patch,
+    spread_patches,
+    sum_patches,
+)
+
+_TOGETHER = (0,) * SPREAD_TOGETHER
 
 
 @kernel
@@ -111,10 +118,11 @@ def spread_groups(
 
     `windows` is flat and holds two windows, of rows `stride` long, whose sum is the result (see
     :func:`add_windows`). It is fast where the first starts at a cache line, the second half a line
-    off, and `stride` is a whole number of lines: :func:`nlnet.kernels.simd.patches.spread_patch`.
+    off, and `stride` is a whole number of lines: :func:`nlnet.kernels.simd.patches.spread_patches`.
 
     Neighbouring pixels tend to add to overlapping places, and a vector that was just written can be
-    read again at once only where it was written; so the pixels are visited LANES apart.
+    read again at once only where it was written; so the pixels are visited SPREAD_STEP apart, and
+    several together.
     """
     offsets = groups.reshape(-1)
     pair, size = 2 * weights.shape[0], len(taps) * len(taps)
@@ -123,9 +131,10 @@ def spread_groups(
         corner = (row + reach) * stride + reach
         first = (row * groups.shape[1] + left) * pair
         begin = (row - rows[0]) * columns * size
-        for phase in range(LANES):
-            for x in range(phase, columns, LANES):
-                spread_patch(
+        for phase in range(SPREAD_STEP):
+            x = phase
+            while x + (SPREAD_TOGETHER - 1) * SPREAD_STEP < columns:
+                spread_patches(
                     patches,
                     begin + x * size,
                     weights,
@@ -136,6 +145,22 @@ def spread_groups(
                     offsets,
                     first + x * pair,
                     taps,
+                    _TOGETHER,
+                )
+                x += SPREAD_TOGETHER * SPREAD_STEP
+            for last in range(x, columns, SPREAD_STEP):
+                spread_patches(
+                    patches,
+                    begin + last * size,
+                    weights,
+                    windows,
+                    corner + last,
+                    stride,
+                    shift,
+                    offsets,
+                    first + last * pair,
+                    taps,
+                    (0,),
                 )
 
 

@@ -11,7 +11,9 @@ from numba.core import cgutils
 from nlnet.kernels.simd.vectors import (
     BIT,
     INT,
+    LANES,
     LONG,
+    REGISTERS,
     element_of,
     load,
     multiply_add,
@@ -22,6 +24,12 @@ from nlnet.kernels.simd.vectors import (
     store,
     variable,
 )
+
+SPREAD_TOGETHER = REGISTERS // 8
+"""How many pixels' patches :func:`spread_patches` takes together: as many as registers can hold."""
+
+SPREAD_STEP = 2 * LANES
+"""How far apart these pixels are."""
 
 
 @operation
@@ -75,7 +83,7 @@ def sum_patches(
 
 
 @operation
-def spread_patch(
+def spread_patches(
     typing: Any,
     patches: Any,
     at: Any,
@@ -87,10 +95,16 @@ def spread_patch(
     offsets: Any,
     first: Any,
     taps: Any,
+    together: Any,
 ) -> Any:
-    """Add the patch at ``patches[at:]``, weighted, to the image at every member's place.
+    """Add some pixels' patches, weighted, to the image at every member's place.
 
-    The adjoint of :func:`sum_patches`; the patch stays in registers meanwhile.
+    The adjoint of :func:`sum_patches`. The pixels are SPREAD_STEP apart, and as many as the tuple
+    `together` is long. ``patches[at:]``, `corner` and ``offsets[first:]`` are those of the first;
+    all patches stay in registers meanwhile.
+
+    A vector that was just written can be read again at once only where it was written. Members of
+    a group are often neighbours, so all pixels add to their first members, then to their second.
 
     A vector that crosses from one cache line to the next is slow to store, so there are two images,
     the second `shift` elements behind the first: where a row would cross in the one, it is added
@@ -101,39 +115,50 @@ def spread_patch(
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = row_vector(element_of(image), size)
         kinds = signature.args
-        source = pointer(context, builder, kinds[0], values[0], values[1])
         factors = context.make_array(kinds[2])(context, builder, values[2])
-        pixels = context.make_array(kinds[3])(context, builder, values[3]).data
-        members = pointer(context, builder, kinds[7], values[7], values[8])
-        rows = [
-            _clear_beyond(
-                builder, load(builder, builder.gep(source, [LONG(row * size)]), vector), size
-            )
-            for row in range(size)
-        ]
+        data = context.make_array(kinds[3])(context, builder, values[3]).data
         count = builder.extract_value(factors.shape, 0)
+        pixels = []
+        for number in range(together.count):
+            step = SPREAD_STEP * number
+            source = pointer(
+                context, builder, kinds[0], values[0], _plus(builder, values[1], step * size * size)
+            )
+            members = builder.add(values[8], builder.mul(count, LONG(2 * step)))
+            rows = [
+                _clear_beyond(
+                    builder, load(builder, builder.gep(source, [LONG(row * size)]), vector), size
+                )
+                for row in range(size)
+            ]
+            pixels.append(
+                (
+                    _plus(builder, values[4], step),
+                    pointer(context, builder, kinds[7], values[7], members),
+                    rows,
+                )
+            )
         with cgutils.for_range(builder, count, intp=LONG) as loop:
-            index = builder.add(values[4], _offset(builder, values[5], members, loop.index))
-            column = builder.and_(index, LONG(2 * vector.count - 1))
-            crosses = builder.icmp_signed(">", column, LONG(vector.count))
-            index = builder.add(index, builder.select(crosses, values[6], LONG(0)))
-            place = builder.gep(pixels, [index])
             weight = builder.load(builder.gep(factors.data, [loop.index]))
             weight = splat(builder, weight, vector.count)
-            for number, row in enumerate(rows):
-                line = builder.gep(place, [builder.mul(values[5], LONG(number))])
-                store(
-                    builder,
-                    multiply_add(builder, weight, row, load(builder, line, vector)),
-                    line,
-                )
+            for origin, members, rows in pixels:
+                index = builder.add(origin, _offset(builder, values[5], members, loop.index))
+                column = builder.and_(index, LONG(2 * vector.count - 1))
+                crosses = builder.icmp_signed(">", column, LONG(vector.count))
+                index = builder.add(index, builder.select(crosses, values[6], LONG(0)))
+                place = builder.gep(data, [index])
+                for number, row in enumerate(rows):
+                    line = builder.gep(place, [builder.mul(values[5], LONG(number))])
+                    store(
+                        builder,
+                        multiply_add(builder, weight, row, load(builder, line, vector)),
+                        line,
+                    )
         return context.get_dummy_value()
 
     index = types.intp
-    return (
-        types.void(patches, index, weights, image, index, index, index, offsets, index, taps),
-        code,
-    )
+    kinds = (patches, index, weights, image, index, index, index, offsets, index, taps, together)
+    return types.void(*kinds), code
 
 
 @operation
@@ -171,6 +196,10 @@ def multiply_patch(
 
     index = types.intp
     return image.dtype(patches, index, image, index, index, taps), code
+
+
+def _plus(builder: Any, value: Any, number: int) -> Any:
+    return builder.add(value, value.type(number))
 
 
 def _offset(builder: Any, stride: Any, offsets: Any, number: Any) -> Any:
