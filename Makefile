@@ -94,9 +94,11 @@ bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it 
 .PHONY: bench-command bench-training
 bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels
 	$(BIN)/python -m benchmarks.command
+	$(BIN)/python -m scripts.speed
 
 bench-training: setup  ## a training step through the kernels and through plain torch
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m scripts.speed
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png

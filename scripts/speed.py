@@ -1,6 +1,7 @@
 """The speed that README and docs tell of: ``python -m scripts.speed``, after ``make bench``.
 
-Writes what ``benchmarks/results/speed.json`` says into the README and ``docs/performance.md``.
+Writes what ``speed.json``, ``command.json`` and ``training.json`` of ``benchmarks/results`` say
+into the README, ``docs/performance.md`` and ``docs/training.md``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
 
-NAME = "speed"
 WIDTH = 100
+_RESULTS = PROJECT / "benchmarks" / "results"
 _METHODS = {
     "**nlnet 5x5**": ("nlnet gray-5x5", "nlnet color-5x5"),
     "nlnet 7x7": ("nlnet gray-7x7", None),
@@ -54,13 +55,31 @@ class Report:
 
 
 def main() -> None:
-    """Write both pages."""
-    path = PROJECT / "benchmarks" / "results" / "speed.json"
-    report = Report(json.loads(path.read_text()))
-    pages = {"README.md": format_summary(report), "docs/performance.md": format_page(report)}
-    for name, block in pages.items():
+    """Write all pages."""
+    for name in ("README.md", "docs/performance.md", "docs/training.md"):
         page = PROJECT / name
-        page.write_text(insert_block(page.read_text(), NAME, block))
+        page.write_text(fill_in(name, page.read_text()))
+
+
+def fill_in(name: str, page: str) -> str:
+    """Return a page, README.md or one of docs/, with the figures of the committed results."""
+    report = Report(_read("speed"))
+    blocks = {
+        "README.md": {"speed": format_summary(report)},
+        "docs/performance.md": {
+            "speed": format_page(report),
+            "commands": format_commands(_read("command")),
+        },
+        "docs/training.md": {"training-speed": format_training(_read("training"))},
+    }
+    for mark, block in blocks[name].items():
+        page = insert_block(page, mark, block)
+    return page
+
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((_RESULTS / f"{name}.json").read_text())
+    return content
 
 
 def format_summary(report: Report) -> str:
@@ -120,6 +139,52 @@ def _cells(report: Report, kind: str, method: str | None) -> list[str]:
         f"{ratio:.1f}" if ratio >= 0.1 else f"{ratio:.2f}",
         "" if psnr is None else f"{psnr:.2f}",
     ]
+
+
+def format_commands(content: dict[str, Any]) -> str:
+    """Return the table of whole commands."""
+    names = {
+        "256x256, first run": "256x256, the very first run, which compiles",
+        "256x256": "256x256",
+        "100 megapixels": "100 megapixels",
+    }
+    rows = [
+        [shown, f"{content[name]['seconds']:.3g}", f"{content[name]['peak_bytes'] / 1e6:.0f}"]
+        for name, shown in names.items()
+    ]
+    source = (
+        f"From `make bench-command` on commit {content['commit'][:7]} "
+        "(`benchmarks/results/command.json`): the time from the start of the process to the file "
+        "written, and the most memory the whole process ever held."
+    )
+    table = format_table(["`nlnet denoise`, gray, two cores", "seconds", "MB"], rows)
+    return "\n\n".join([textwrap.fill(source, WIDTH), table])
+
+
+def format_training(content: dict[str, Any]) -> str:
+    """Return what a step of training takes, and how that grows."""
+    kernels, plain = content["seconds"]["kernels"], content["seconds"]["plain"]
+    difference = content["relative_gradient_difference"]
+    sentences = [
+        "Forward and backward of the five-stage gray 5x5 network on 4 crops of 128x128 take",
+        f"{kernels:.3f} s through the kernels and {plain:.3f} s through plain torch operations",
+        f"with autograd, {content['plain_over_kernels']:.1f} times as long, on two cores; the",
+        f"gradients agree to {difference:.0e}. The cost grows with the pixels",
+        f"(`make bench-training` on commit {content['commit'][:7]},",
+        "`benchmarks/results/training.json`; small crops have few tiles to share, and more",
+        "border):",
+    ]
+    sizes = content["ns_per_pixel"]
+    shown = {
+        "forward_backward": "forward and backward, ns a pixel",
+        "matching": "matching, ns a pixel",
+    }
+    rows = [
+        [name, *(f"{figures[key]:.0f}" for figures in sizes.values())]
+        for key, name in shown.items()
+    ]
+    table = format_table(["4 crops of", *(f"{size}x{size}" for size in sizes)], rows)
+    return "\n\n".join([textwrap.fill(" ".join(sentences), WIDTH), table])
 
 
 if __name__ == "__main__":
