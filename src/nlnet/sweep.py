@@ -35,6 +35,9 @@ MATCHING_SHARE = 0.5
 ROWS_AHEAD = 2
 """Rows of tiles that matching may have begun before the first stage begins them."""
 
+TILES_AT_MOST = 8
+"""Tiles of one task: more would keep threads waiting where a row depends on it."""
+
 TILE_ROWS_TO_CHOOSE = (72, 32, 16, 8)
 """Heights of tiles, at most: the highest that stay in the cache, and less for less memory."""
 
@@ -196,7 +199,7 @@ class _StageSweep:
     def _begin_row(self, groups: Groups, workers: Workers) -> None:
         """Make the tasks of the next row of tiles."""
         tiles = cut_row(self.spread, self._rows.tile_rows, self._rows.height, self._rows.width)
-        step = -(-len(tiles) // workers.threads)
+        step = min(-(-len(tiles) // workers.threads), TILES_AT_MOST)
         for first in range(0, len(tiles), step):
             near_tiles = tiles[first : first + step]
             work = functools.partial(
