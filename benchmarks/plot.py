@@ -42,10 +42,13 @@ def _draw(axis: Any, rows: list[dict[str, Any]]) -> None:
             axis.axvline(row["seconds"], color=NO_QUALITY, linestyle=":", zorder=0)
             axis.annotate(
                 f"{row['method']} (time only)",
-                (row["seconds"], 0.03),
+                (row["seconds"], 0.97),
+                xytext=(3, 0),
                 xycoords=("data", "axes fraction"),
+                textcoords="offset points",
                 rotation=90,
-                ha="right",
+                ha="left",
+                va="top",
                 fontsize=7,
                 color=NO_QUALITY if color == THEIRS else color,
             )
