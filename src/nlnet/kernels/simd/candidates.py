@@ -21,6 +21,7 @@ from nlnet.kernels.simd.vectors import (
     load,
     operation,
     pointer,
+    reduce_lanes,
     smaller,
     splat,
     store,
@@ -187,27 +188,10 @@ def find_hits(
                 hits = builder.select(hit, builder.or_(hits, bit), hits)
             shift = splat(builder, builder.trunc(first, INT), WIDE_LANES)
             builder.store(builder.or_(builder.load(wanted), builder.shl(hits, shift)), wanted)
-        return builder.zext(_any_lane(builder, builder.load(wanted)), LONG)
+        return builder.zext(reduce_lanes(builder, builder.load(wanted), builder.or_), LONG)
 
     index = types.intp
     return types.int64(worst, index, distances, index, steps), code
-
-
-def _any_lane(builder: Any, value: Any) -> Any:
-    """Return the bits that any lane has: the vector is halved until one lane is left."""
-    width = value.type.count
-    while width > 1:
-        width //= 2
-        lower, upper = (
-            builder.shuffle_vector(
-                value,
-                ir.Constant(value.type, ir.Undefined),
-                ir.Constant(ir.VectorType(INT, width), list(lanes)),
-            )
-            for lanes in (range(width), range(width, 2 * width))
-        )
-        value = builder.or_(lower, upper)
-    return builder.extract_element(value, LONG(0))
 
 
 @operation

@@ -10,7 +10,6 @@ from numba.core import cgutils
 
 from nlnet.kernels.simd.vectors import (
     BIT,
-    INT,
     LANES,
     LONG,
     REGISTERS,
@@ -19,6 +18,7 @@ from nlnet.kernels.simd.vectors import (
     multiply_add,
     operation,
     pointer,
+    reduce_lanes,
     row_vector,
     splat,
     store,
@@ -179,20 +179,7 @@ def multiply_patch(
             total = multiply_add(builder, pixels, load(builder, place, vector), total)
         # What lies beyond the rows may be anything, NaN too.
         total = _clear_beyond(builder, total, size)
-        # Halve the vector until one lane is left.
-        width = vector.count
-        while width > 1:
-            width //= 2
-            lower, upper = (
-                builder.shuffle_vector(
-                    total,
-                    ir.Constant(total.type, ir.Undefined),
-                    ir.Constant(ir.VectorType(INT, width), list(lanes)),
-                )
-                for lanes in (range(width), range(width, 2 * width))
-            )
-            total = builder.fadd(lower, upper)
-        return builder.extract_element(total, LONG(0))
+        return reduce_lanes(builder, total, builder.fadd)
 
     index = types.intp
     return image.dtype(patches, index, image, index, index, taps), code

@@ -84,6 +84,22 @@ def splat(builder: Any, scalar: Any, lanes: int) -> Any:
     return builder.shuffle_vector(lane, ir.Constant(vector, ir.Undefined), zeros)
 
 
+def reduce_lanes(builder: Any, vector: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """Combine all lanes of a vector into one: it is halved until one lane is left."""
+    while vector.type.count > 1:
+        half = vector.type.count // 2
+        lower, upper = (
+            builder.shuffle_vector(
+                vector,
+                ir.Constant(vector.type, ir.Undefined),
+                ir.Constant(ir.VectorType(INT, half), list(lanes)),
+            )
+            for lanes in (range(half), range(half, 2 * half))
+        )
+        vector = combine(lower, upper)
+    return builder.extract_element(vector, LONG(0))
+
+
 def multiply_add(builder: Any, left: Any, right: Any, addend: Any) -> Any:
     """Return ``left * right + addend``, rounded once where the CPU can."""
     product = builder.fmul(left, right, flags=("contract",))
