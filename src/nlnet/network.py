@@ -15,7 +15,8 @@ from nlnet.parallel import Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project, project_backward
 from nlnet.stage import Stage, StageGradient
-from nlnet.sweep import ReadRows, Sweep, WriteRows, choose_tile_rows
+from nlnet.sweep import ReadRows, Sweep, WriteRows
+from nlnet.sweep_memory import choose_tile_rows
 
 BOX: Box = (0.0, 255.0)
 """The intensity box of an 8-bit image, the scale the network works on."""

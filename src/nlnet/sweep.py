@@ -10,7 +10,6 @@ needs any more can be dropped.
 from __future__ import annotations
 
 import functools
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -18,36 +17,23 @@ import numpy as np
 
 from nlnet.arrays import FloatArray, Groups
 from nlnet.config import NetworkConfig
-from nlnet.errors import InputError
-from nlnet.kernels.matching import memory_shapes
-from nlnet.kernels.tiles import ROWS_AT_ONCE
 from nlnet.matching import matching_tasks
 from nlnet.parallel import Task, Workers
 from nlnet.parameters import StageParameters
 from nlnet.projection import Box, project
 from nlnet.slab import Slab
 from nlnet.stage import Stage
+from nlnet.sweep_memory import ROWS_AHEAD, ring_length, rows_held
 from nlnet.tiles import TILE, ImageRows, cut_row
 
 MATCHING_SHARE = 0.5
 """Part of the whole time that matching takes, for progress."""
 
-ROWS_AHEAD = 2
-"""Rows of tiles that matching may have begun before the first stage begins them."""
-
 TILES_AT_MOST = 8
 """Tiles of one task: more would keep threads waiting where a row depends on it."""
 
-TILE_ROWS_TO_CHOOSE = (72, 32, 16, 8)
-"""Heights of tiles, at most: the highest that stay in the cache, and less for less memory."""
-
 ReadRows = Callable[[int, int], FloatArray]
 WriteRows = Callable[[int, FloatArray], None]
-
-
-def _ring_length(margin: int, tile_rows: int) -> int:
-    """Return how many rows of tiles must be kept: all that add to rows that are not yet final."""
-    return -(-2 * margin // tile_rows) + 1
 
 
 class _Rows:
@@ -180,7 +166,7 @@ class _StageSweep:
         self._estimate, self._noisy = estimate, noisy
         self._found = found
         self._output = output
-        ring = min(_ring_length(stage.margin, rows.tile_rows), rows.count)
+        ring = min(ring_length(stage.margin, rows.tile_rows), rows.count)
         self._parts = stage.new_parts(len(estimate.rows), ring, rows.width)
         self._waiting: deque[Task] = deque()
         self._unfinished_tasks = 0
@@ -317,7 +303,7 @@ class Sweep:
         rows = _Rows(self._height, width, tile_rows)
         # What enters each stage; the noisy image enters the first, and pulls on all of them.
         dtype = parameters[0].filters.dtype
-        noisy_rows, input_rows = _rows_held(config, tile_rows)
+        noisy_rows, input_rows = rows_held(config, tile_rows)
         self._noisy = Slab(shape, dtype, noisy_rows)
         self._inputs = [self._noisy, *(Slab(shape, dtype, input_rows) for _ in parameters[1:])]
         self._output = _Output(write, self._drop_rows, self._noisy)
@@ -368,78 +354,3 @@ class Sweep:
     def _share_done(self) -> float:
         staged = sum(stage.share_done for stage in self._stages) / len(self._stages)
         return MATCHING_SHARE * self._matching.share_done + (1 - MATCHING_SHARE) * staged
-
-
-def _rows_held(config: NetworkConfig, tile_rows: int) -> tuple[int, int]:
-    """Return about how many rows are needed at once of the noisy image, and of other inputs."""
-    lag = 2 * (config.margin + tile_rows)  # from a stage's input to its output
-    ahead = config.margin + (ROWS_AHEAD + 1) * tile_rows
-    return config.stages * lag + ahead, lag + tile_rows
-
-
-def choose_tile_rows(
-    shape: tuple[int, int, int],
-    config: NetworkConfig,
-    threads: int,
-    itemsize: int,
-    max_memory: int | None,
-) -> int:
-    """Return the largest height of tiles whose sweep fits into `max_memory` bytes.
-
-    Raises
-    ------
-    InputError
-        If even the smallest does not fit.
-    """
-    for at_most in TILE_ROWS_TO_CHOOSE:
-        tile_rows = _even_rows(shape[1], at_most)
-        needed = memory_needed(shape, config, threads, itemsize, tile_rows)
-        if max_memory is None or needed <= max_memory:
-            return tile_rows
-    raise InputError(
-        f"max_memory is {max_memory} bytes, but an image {shape[2]} pixels wide takes at least "
-        f"{needed} bytes."
-    )
-
-
-def least_memory(
-    shape: tuple[int, int, int], config: NetworkConfig, threads: int, itemsize: int
-) -> int:
-    """Return the smallest `max_memory` that :func:`choose_tile_rows` accepts."""
-    lowest = _even_rows(shape[1], TILE_ROWS_TO_CHOOSE[-1])
-    return memory_needed(shape, config, threads, itemsize, lowest)
-
-
-def _even_rows(height: int, at_most: int) -> int:
-    """Cut an image into rows of tiles of about the same height: a low one takes long for little."""
-    return -(-height // -(-height // at_most))
-
-
-def memory_needed(
-    shape: tuple[int, int, int], config: NetworkConfig, threads: int, itemsize: int, tile_rows: int
-) -> int:
-    """Return an upper bound of the bytes a sweep holds besides what is read and written."""
-    channels, height, width = shape
-    margin = config.margin
-    pixel = channels * itemsize
-    noisy_rows, input_rows = _rows_held(config, tile_rows)
-
-    def held(rows: int) -> int:
-        return 2 * min(rows, height) * width * pixel  # slabs are half empty
-
-    groups = min(noisy_rows, height) * width * 2 * config.group_size
-    # While the noisy image's rows move there are two of them.
-    planes = 1.5 * held(noisy_rows) + (config.stages - 1) * held(input_rows)
-    windows = (tile_rows + 2 * margin) * (TILE + 2 * margin + 32)
-    ring = min(_ring_length(margin, tile_rows), -(-height // tile_rows))
-    parts = config.stages * ring * -(-width // TILE) * windows * pixel
-    finished = 12 * width * tile_rows * pixel  # rows on their way from one stage to the next
-    patch = 2 * config.patch_size**2 * itemsize
-    shapes = memory_shapes(
-        tile_rows, config.window // 2, config.patch_radius, config.group_size - 1
-    )
-    matching = 8 * sum(math.prod(shape) for shape in shapes)
-    tile = ROWS_AT_ONCE * TILE * patch + 3 * windows * itemsize + matching
-    total = groups + planes + parts + finished + threads * tile
-    # Other slabs move, too; tables and Python itself take a few megabytes.
-    return int(1.25 * total) + 4_000_000
