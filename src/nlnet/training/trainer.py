@@ -16,6 +16,7 @@ import torch
 
 from nlnet.checkout import checkout_commit
 from nlnet.model import Model
+from nlnet.network import BOX
 from nlnet.parallel import Workers
 from nlnet.parameters import initial_parameters
 from nlnet.torch import NLNet
@@ -79,7 +80,10 @@ class Trainer:
                 stage.astype(settings.precision) for stage in initial_parameters(settings.network)
             )
             self._progress = checkpoint.progress
-        self._network = NLNet(settings.network, parameters, threads=team.threads).to(team.device)
+        # Scaled to one noise level, photos have no common black and white.
+        box = None if settings.data.noise == "camera" else BOX
+        self._network = NLNet(settings.network, parameters, box=box, threads=team.threads)
+        self._network.to(team.device)
         self._phase_state = None
         if checkpoint is not None:
             self._network.load_state_dict(checkpoint.network)
