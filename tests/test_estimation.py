@@ -8,7 +8,7 @@ import pytest
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.estimation import _PATCH_SIZES, _texture_of_noise
+from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
 from nlnet.evaluate import read_clean
 from nlnet.noise import add_noise
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from web_server import client_of, post, told
 
 import nlnet
-from nlnet.estimation import estimate_sigma
+from nlnet.noise.white import estimate_sigma
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import FORMATS
 from nlnet.model import Model

@@ -13,9 +13,9 @@ from nlnet import images
 from nlnet.arrays import Array
 from nlnet.denoising import NO_NOISE, denoise
 from nlnet.errors import InputError
-from nlnet.estimation import estimate_sigma
 from nlnet.file_denoising import white_of
 from nlnet.images import ImageFile
+from nlnet.noise.white import estimate_sigma
 from nlnet.web.catalog import Catalog
 
 MEDIA_TYPES = {
