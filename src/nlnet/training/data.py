@@ -22,7 +22,6 @@ from nlnet.evaluate import list_images, read_clean
 from nlnet.matching import find_groups
 from nlnet.noise import add_noise
 from nlnet.parallel import Workers
-from nlnet.training.photos import Pair, draw_crop, draw_photo
 from nlnet.training.settings import TrainingSettings
 
 TRAINING_FOLDERS = ("train", "test")
@@ -32,24 +31,18 @@ FIXED_EPOCH = 0
 """The epoch whose crops are those that are kept; new ones are counted from 1."""
 
 
-_VALIDATION_SIDE = 256
-"""Side of the simulated photos to validate with."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Batch:
     """Working planes and their groups, and the clean images in gray or RGB.
 
     `estimate` is what enters the first stage that is run: the noisy planes, unless that is a later
-    stage than the network's first. `scales` lead from the clean images' working planes to those of
-    the network, in which the noise is the one it is trained for.
+    stage than the network's first.
     """
 
     estimate: Tensor  # (B, C, H, W)
     noisy: Tensor  # (B, C, H, W)
     groups: Tensor  # (B, H, W, K, 2)
     clean: Tensor  # (B, C, H, W)
-    scales: Tensor  # (B, C)
 
     def __len__(self) -> int:
         return len(self.clean)
@@ -95,8 +88,7 @@ def load_pictures(
         If nothing is left, or an image cannot be used or is smaller than a crop.
     """
     skip = exclude | held_out_ids()
-    # A camera takes its pictures in color, also those that become gray.
-    channels = 3 if settings.data.noise == "camera" else settings.network.channels
+    channels = settings.network.channels
     left_out = 0
     found: list[list[Array]] = []
     for names, side in ((TRAINING_FOLDERS, settings.data.crop), ((VALIDATION_FOLDER,), 0)):
@@ -153,54 +145,46 @@ class CropSource:
 
     def draw(self, epoch: int, items: Sequence[int], workers: Workers) -> Batch:
         """Return the crops with these numbers of an epoch, at least one."""
-        return make_batch(
-            workers.map(lambda item: self._draw_one(epoch, item), items), self._settings, workers
-        )
+        pairs = workers.map(lambda item: self._draw_one(epoch, item), items)
+        clean = np.stack([pair[0] for pair in pairs])
+        noisy = np.stack([pair[1] for pair in pairs])
+        return make_batch(clean, noisy, self._settings, workers)
 
-    def _draw_one(self, epoch: int, item: int) -> Pair:
+    def _draw_one(self, epoch: int, item: int) -> tuple[Array, Array]:
         settings = self._settings
         rng = np.random.default_rng((settings.seed, epoch, item))
         picture = self._pictures[item % len(self._pictures)]
         side = settings.data.crop
-        if settings.data.noise == "camera":
-            return draw_photo(picture, side, settings, rng)
-        clean = draw_crop(picture, (side, side), rng).astype(np.float32)
+        top, left = (int(rng.integers(size - side + 1)) for size in picture.shape[1:])
+        clean = picture[:, top : top + side, left : left + side].astype(np.float32)
         if settings.data.augment:
             clean = np.rot90(clean, int(rng.integers(4)), axes=(1, 2))
             clean = clean[:, :, ::-1] if rng.integers(2) else clean
         noise = rng.standard_normal(clean.shape, dtype=np.float32)
-        clean = np.ascontiguousarray(clean)
-        return Pair(clean, clean + np.float32(settings.sigma) * noise, np.ones(len(clean)))
+        return np.ascontiguousarray(clean), clean + np.float32(settings.sigma) * noise
 
 
 def validation_batch(
     picture: Array, number: int, settings: TrainingSettings, workers: Workers
 ) -> Batch:
     """Return the validation image with this number, with the protocol's noise, as a batch."""
-    if settings.data.noise == "camera":
-        side = min(_VALIDATION_SIDE, *picture.shape[1:])
-        pair = draw_photo(picture, side, settings, np.random.default_rng(number))
-        return make_batch([pair], settings, workers)
     # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
     pixels = np.moveaxis(picture, 0, -1) if len(picture) == 3 else picture[0]
     noisy = _as_planes(add_noise(pixels, settings.sigma, number).astype(np.float32))
-    return make_batch([Pair(picture, noisy, np.ones(len(picture)))], settings, workers)
+    return make_batch(picture[np.newaxis], noisy[np.newaxis], settings, workers)
 
 
-def make_batch(pairs: Sequence[Pair], settings: TrainingSettings, workers: Workers) -> Batch:
+def make_batch(clean: Array, noisy: Array, settings: TrainingSettings, workers: Workers) -> Batch:
     """Bring images to working planes of the recipe's precision, and match their patches."""
     config = settings.network
-    planes = np.ascontiguousarray([pair.noisy for pair in pairs], settings.precision)
-    scales = np.array([pair.scales for pair in pairs], settings.precision)
+    planes = np.ascontiguousarray(noisy, settings.precision)
     if config.channels == 3:
         planes = color.transform(planes, color.OPPONENT)
-    planes *= scales[:, :, np.newaxis, np.newaxis]
     groups = np.stack([find_groups(plane[0], config, workers) for plane in planes])
     noisy_planes = torch.from_numpy(planes)
     return Batch(
         noisy_planes,
         noisy_planes,
         torch.from_numpy(groups),
-        torch.from_numpy(np.array([pair.clean for pair in pairs], settings.precision)),
-        torch.from_numpy(scales),
+        torch.from_numpy(clean.astype(settings.precision)),
     )

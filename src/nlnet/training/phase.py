@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -99,7 +98,6 @@ class Phase:
         here = batch.to(self._team.device)
         first = 0 if whole else self._first
         planes = self._network.run(here.estimate, here.noisy, here.groups, first, self._last)
-        planes = planes / here.scales[:, :, None, None]
         return negative_psnr(self._network.from_working_planes(planes), here.clean)
 
     @contextlib.contextmanager
@@ -190,4 +188,4 @@ class Phase:
                         here.noisy, here.noisy, here.groups, 0, self._first, project_last=False
                     ).cpu()
                 )
-        return dataclasses.replace(crops, estimate=torch.cat(estimates))
+        return Batch(torch.cat(estimates), crops.noisy, crops.groups, crops.clean)

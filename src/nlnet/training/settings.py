@@ -25,8 +25,7 @@ else:
 class DataSettings:
     """What the crops are: their side, how many, and whether each epoch draws new ones.
 
-    `noise` is white, of the recipe's sigma, or that of simulated cameras drawn at random, scaled
-    to it. Greedy training and L-BFGS always keep their crops. `source` and `terms` say what the images are
+    Greedy training and L-BFGS always keep their crops. `source` and `terms` say what the images are
     and how they may be used; they go into the model file.
     """
 
@@ -34,7 +33,6 @@ class DataSettings:
     crops: int = 400
     fresh: bool = True
     augment: bool = True
-    noise: Literal["white", "camera"] = "white"
     source: str = dataclasses.field(default="", compare=False)
     terms: str = dataclasses.field(default="", compare=False)
 

@@ -16,7 +16,6 @@ import torch
 
 from nlnet.checkout import checkout_commit
 from nlnet.model import Model
-from nlnet.network import BOX
 from nlnet.parallel import Workers
 from nlnet.parameters import initial_parameters
 from nlnet.torch import NLNet
@@ -80,10 +79,7 @@ class Trainer:
                 stage.astype(settings.precision) for stage in initial_parameters(settings.network)
             )
             self._progress = checkpoint.progress
-        # Scaled to one noise level, photos have no common black and white.
-        box = None if settings.data.noise == "camera" else BOX
-        self._network = NLNet(settings.network, parameters, box=box, threads=team.threads)
-        self._network.to(team.device)
+        self._network = NLNet(settings.network, parameters, threads=team.threads).to(team.device)
         self._phase_state = None
         if checkpoint is not None:
             self._network.load_state_dict(checkpoint.network)
