@@ -13,6 +13,8 @@ from nlnet.estimation import _PATCH_SIZES, _texture_of_noise
 from nlnet.evaluate import read_clean
 from nlnet.noise import add_noise
 
+pytestmark = pytest.mark.numerical
+
 
 def scene(height: int = 160, width: int = 200, channels: int = 1) -> np.ndarray:
     """Smooth areas, edges and a textured corner, from 40 to 210."""

@@ -25,6 +25,8 @@ from nlnet.stage import Stage
 from nlnet.sweep import Sweep
 from nlnet.tiles import TILE
 
+pytestmark = pytest.mark.numerical
+
 
 def make_run(config, stages, *, exact=False, box=BOX) -> StageRun:
     made = [Stage(stage, config, exact=exact) for stage in stages]

@@ -14,6 +14,8 @@ from nlnet.kernels import rbf
 from nlnet.parameters import odd_from_half
 from nlnet.potentials import Potentials, cubic_basis, table_intervals, table_step
 
+pytestmark = pytest.mark.numerical
+
 FREE = NetworkConfig(odd=False)
 AUTHOR = NetworkConfig(odd=False, rbf_count=51)
 COARSE = NetworkConfig(odd=False, patch_size=3, rbf_count=11, channels=3)
