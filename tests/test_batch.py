@@ -88,7 +88,7 @@ def test_one_bad_file_does_not_stop_the_rest(
     assert run(folder) == 1
     assert outputs(tmp_path / "out") == {"a.png", "sub/c.png", "sub/deep/d.ppm"}
     captured = capsys.readouterr()
-    assert captured.out == "3 written, 4 failed\n"
+    assert captured.out.splitlines()[0] == "3 written, 4 failed"
     *errors, last = captured.err.splitlines()
     assert len(errors) == 4
     assert all(line.startswith("nlnet: error: ") for line in errors)
@@ -237,3 +237,19 @@ def test_ctrl_c_leaves_whole_files(
     assert 2 <= len(first) < 4
     assert run(folder) == 0
     assert outputs(tmp_path / "out") == set(NAMES)
+
+
+def test_what_a_folder_run_leaves_out_is_said(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(12):
+        (folder / f"{number:02}.heic").touch()
+    (folder / "v.zarr").mkdir()
+    assert run(folder, options="") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "2 written" in said
+    heic = next(line for line in said if "00.heic" in line)
+    assert heic.startswith("12 left out (not images by their names): ")
+    assert heic.endswith("09.heic, and 2 more")
+    assert f"1 left out (zarr is denoised alone): {folder / 'v.zarr'}" in said
+    assert f"1 left out (folders inside; --recursive goes into them): {folder / 'sub'}" in said

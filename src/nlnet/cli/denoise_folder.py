@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nlnet.batch import Report
     from nlnet.dask.schedulers import Cluster
     from nlnet.file_denoising import Settings
-    from nlnet.plan import Job
+    from nlnet.plan import Job, LeftOut
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
@@ -56,6 +56,8 @@ def denoise_many(
                     bar.say(f"{report.job.source}: {line}")
     written = len(plan.jobs) - len(existing) - len(failed)
     print(_summary(written, len(existing), len(failed)))
+    for line in _left_out(plan.left_out):
+        print(line)
     if not failed and not plan.errors:
         return 0
     print(_failures(failed, len(plan.errors)), file=sys.stderr)
@@ -96,10 +98,27 @@ def _summary(written: int, existing: int, failed: int) -> str:
     return ", ".join(parts)
 
 
+def _left_out(left_out: Sequence[LeftOut]) -> list[str]:
+    """Say what was left out, a line for each reason."""
+    paths: dict[str, list[Path]] = {}
+    for left in left_out:
+        paths.setdefault(left.reason.value, []).append(left.path)
+    return [
+        f"{len(some)} left out ({reason}): {', '.join(_names(some))}"
+        for reason, some in paths.items()
+    ]
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return the first names, and how many more there are; a name is always one line."""
+    names = [" ".join(str(path).split()) for path in paths[:_NAMES_SHOWN]]
+    if len(paths) > _NAMES_SHOWN:
+        names.append(f"and {len(paths) - _NAMES_SHOWN} more")
+    return names
+
+
 def _failures(failed: Sequence[Job], folders: int) -> str:
-    names = [str(job.source) for job in failed[:_NAMES_SHOWN]]
-    if len(failed) > _NAMES_SHOWN:
-        names.append(f"and {len(failed) - _NAMES_SHOWN} more")
+    names = _names([job.source for job in failed])
     if folders:
         names.append(f"and {folders} folders that cannot be read")
     return error_line(f"not denoised: {', '.join(names)}".replace(": and", ":"))
