@@ -205,3 +205,55 @@ def test_a_closed_pipe_is_quiet() -> None:
         done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert done.stderr == b""
     assert done.returncode == 1
+
+
+needs_devices = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def in_a_shell(command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in which nlnet is this nlnet."""
+    return subprocess.run(
+        ["sh", "-c", command.replace("nlnet", f"'{sys.executable}' -m nlnet")],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@needs_devices
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_standard_output_that_takes_nothing(unbuffered: str) -> None:
+    done = in_a_shell("nlnet models >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "nlnet: error: Cannot write to the standard output: No space left on device.\n"
+    )
+    assert in_a_shell("nlnet denoise no.png -o o.png 2>/dev/full").returncode == 2
+
+
+@needs_devices
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_that_are_closed(noisy_file: Path, gray_model_file: Path, closed: str) -> None:
+    out = noisy_file.with_name("folder")
+    options = f"--sigma 25 --model '{gray_model_file}'"
+    for command in (f"'{noisy_file}' -o '{out}.png'", f"'{noisy_file}' -o '{out}/'"):
+        done = in_a_shell(f"nlnet denoise {command} {options} {closed}")
+        assert (done.returncode, done.stderr) == (0, "")
+    assert out.with_suffix(".png").is_file()
+    assert (out / noisy_file.name).is_file()
+    failed = in_a_shell(f"nlnet denoise missing.png -o '{out}2.png' {closed}")
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert failed.stderr.count("\n") == (closed == ">&-")
+
+
+def test_any_other_error_of_the_system_is_a_bug_and_looks_like_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("nlnet.cli.models.run", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        main(["models"])
