@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.file_denoising import white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.noise import add_noise, store
+    from nlnet.white import check_white
 
     source, target = arguments.input, arguments.output
     check_output(target, overwrite=arguments.overwrite, source=source)
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     results = []
     for number, page in enumerate(pages):
         white = white_of(page, arguments.data_range)
+        check_white(page, white, str(source))
         noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
         pixels = store(noisy, page.pixels.dtype, white)
         results.append(dataclasses.replace(page, pixels=pixels))
