@@ -253,3 +253,20 @@ def test_what_a_folder_run_leaves_out_is_said(
     assert heic.endswith("09.heic, and 2 more")
     assert f"1 left out (zarr is denoised alone): {folder / 'v.zarr'}" in said
     assert f"1 left out (folders inside; --recursive goes into them): {folder / 'sub'}" in said
+
+
+@pytest.mark.parametrize("name", ["clean.png", "clean.TIF", "clean.zarr"])
+def test_a_folder_is_not_named_like_a_file(
+    folder: Path, tmp_path: Path, fails: Callable[..., str], name: str
+) -> None:
+    message = fails("denoise", folder / "a.png", folder / "b.tif", "-o", tmp_path / name)
+    assert f"{name}' is named like a file" in message
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_that_exists_may_have_any_name(folder: Path, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "old.png").mkdir()
+    files = [folder / "a.png", folder / "b.tif"]
+    words = ["denoise", *files, "--sigma", 25, "-o", tmp_path / "old.png"]
+    assert main([*map(str, words)]) == 0
+    assert outputs(tmp_path / "old.png") == {"a.png", "b.tif"}

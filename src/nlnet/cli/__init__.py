@@ -67,6 +67,16 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(EXIT_ERROR)
 
 
+class _Version(argparse.Action):
+    """Prints the version; what that takes is imported only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from nlnet.engine import describe_engine
+
+        print(f"nlnet {__version__} ({describe_engine()})")
+        parser.exit()
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
@@ -75,7 +85,9 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"nlnet {__version__}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and what does the computing"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_parser(commands)

@@ -50,6 +50,7 @@ the noise of every image is estimated, and said. With a folder as output, files 
 skipped, so that an interrupted run goes on where it stopped.
 'nlnet models' lists the models; of a family, the one trained for the nearest sigma is taken.
 """
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -163,6 +164,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if arguments.preview is not None:
             raise InputError("--preview shows one image, but the output is a folder.")
+        _check_folder_name(arguments.output)
         if arguments.scheduler is not None:
             with on_cluster(arguments.scheduler, settings) as cluster:
                 return denoise_many(output, settings, arguments, cluster)
@@ -180,9 +182,21 @@ def _means_folder(inputs: Sequence[str], output: str) -> bool:
     """As `cp` does it: several inputs, or an output that is a folder, mean a folder."""
     first = Path(inputs[0])
     pattern = glob.has_magic(inputs[0]) and not os.path.lexists(first)
-    ends = tuple(filter(None, (os.sep, os.altsep)))
     several = len(inputs) > 1 or first.is_dir() or pattern
-    return several or Path(output).is_dir() or output.endswith(ends)
+    return several or Path(output).is_dir() or output.endswith(_SEPARATORS)
+
+
+def _check_folder_name(output: str) -> None:
+    """Refuse to make a folder that is called like a file."""
+    from nlnet.images import SUFFIXES
+
+    path = Path(output)
+    file = path.suffix.lower() in (*SUFFIXES, ".zarr") and not output.endswith(_SEPARATORS)
+    if file and not path.is_dir():
+        raise InputError(
+            f"Several images go into a folder, but the output {output!r} is named like a file; "
+            f"if that is a folder, write {output + os.sep!r}."
+        )
 
 
 def _denoise_one(
