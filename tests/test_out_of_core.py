@@ -336,19 +336,19 @@ def test_a_block_does_not_bring_back_a_folder_that_was_given_up(
     zarr.create_array(str(tmp_path / "in.zarr"), data=noisy_values(8, 8))
     open_to_write = targets._open_to_write
 
-    def give_up_meanwhile(path: Path, key: str) -> Any:
-        opened = open_to_write(path, key)
+    def give_up_meanwhile(path: Path, key: str, run: str) -> Any:
+        opened = open_to_write(path, key, run)
         shutil.rmtree(path)
         return opened
 
     monkeypatch.setattr(targets, "_open_to_write", give_up_meanwhile)
     volume = open_volume(tmp_path / "in.zarr")
     given_up = pytest.raises(FileError, match=r"Cannot write .*: The unfinished output is gone\.")
-    with given_up, targets.new_target(tmp_path / "out.zarr", volume) as target:
+    with given_up, targets.new_target(tmp_path / "out.zarr", volume, "run") as target:
         try:
             target.write((slice(0, 8), slice(0, 8)), noisy_values(8, 8))
         finally:
-            assert names(tmp_path) == ["in.zarr"]
+            assert [name for name in names(tmp_path) if not name.endswith(".lock")] == ["in.zarr"]
 
 
 def test_an_old_output_comes_back_if_the_new_one_cannot_be_renamed(

@@ -28,6 +28,7 @@ from nlnet.cli import (
     train,
 )
 from nlnet.cli.messages import error_line
+from nlnet.cli.signals import Terminated
 from nlnet.errors import NLNetError
 
 EXIT_ERROR = 2
@@ -105,9 +106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NLNetError as error:
         _complain(error_line(error))
         return EXIT_ERROR
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         _complain("nlnet: interrupted")
-        return EXIT_INTERRUPTED
+        return stop.exit_code if isinstance(stop, Terminated) else EXIT_INTERRUPTED
     except OSError as error:
         if not _give_up_stdout():
             raise

@@ -24,6 +24,7 @@ from nlnet.cli.denoise_folder import denoise_many
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import findings_lines
 from nlnet.cli.output import check_figure, check_output
+from nlnet.cli.signals import orderly_end
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     settings.check()
     output = Path(arguments.output)
-    with on_first_compilation(_say_that_it_compiles):
+    with orderly_end(), on_first_compilation(_say_that_it_compiles):
         if means_volume(arguments):
             denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
             return 0

@@ -42,6 +42,7 @@ def denoise_many(
     make_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
     failed: list[Job] = []
+    elsewhere = 0
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
@@ -49,13 +50,15 @@ def denoise_many(
             if report.error is not None:
                 failed.append(report.job)
                 bar.say(error_line(_with_name(report.error, report.job)), sys.stderr)
+            elif report.elsewhere:
+                elsewhere += 1
             elif report.findings is None:
                 existing.append(report.job)
             else:
                 for line in findings_lines(report.findings):
                     bar.say(f"{report.job.source}: {line}")
-    written = len(plan.jobs) - len(existing) - len(failed)
-    print(_summary(written, len(existing), len(failed)))
+    written = len(plan.jobs) - len(existing) - len(failed) - elsewhere
+    print(_summary(written, len(existing), len(failed), elsewhere))
     for line in _left_out(plan.left_out):
         print(line)
     if not failed and not plan.errors:
@@ -89,10 +92,12 @@ def _with_name(error: NLNetError, job: Job) -> str:
     return str(error) if named else f"{names[0]}: {error}"
 
 
-def _summary(written: int, existing: int, failed: int) -> str:
+def _summary(written: int, existing: int, failed: int, elsewhere: int) -> str:
     parts = [f"{written} written"]
     if existing:
         parts.append(f"{existing} skipped that exist (--overwrite replaces them)")
+    if elsewhere:
+        parts.append(f"{elsewhere} left to another process that works on them")
     if failed:
         parts.append(f"{failed} failed")
     return ", ".join(parts)
