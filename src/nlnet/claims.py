@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 _PREFIX, _SUFFIX = ".nlnet-", ".lock"
 
 
@@ -22,6 +20,8 @@ def claim(path: Path) -> Iterator[bool]:
     output is there by now: another process may just have finished it. Where the file system knows
     no locks, everybody gets the claim.
     """
+    from filelock import FileLock, Timeout  # takes 0.1 s to import, and not all need it
+
     lock = FileLock(_file_of(path))
     try:
         lock.acquire(blocking=False)
@@ -42,6 +42,8 @@ def claim(path: Path) -> Iterator[bool]:
 
 def remove_dead_claims(folder: Path, oldest: float) -> None:
     """Remove the files of claims made before a time by processes that were killed."""
+    from filelock import FileLock
+
     for file in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         # Another process may be doing the same.
         with contextlib.suppress(OSError, NotImplementedError):
