@@ -76,7 +76,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def unfinished_chunks(folder: Path) -> int:
     """Chunks that a run has written so far, under its temporary name."""
-    return len(list(folder.glob(".nlnet-*.tmp/c/*/*")))
+    return len(list(folder.glob(".nlnet-*.partial/c/*/*")))
 
 
 def test_one_of_two_workers_is_killed(
@@ -205,7 +205,7 @@ def test_the_scheduler_is_killed(
 
     def kill_it() -> None:
         deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".nlnet-*.tmp")) and time.monotonic() < deadline:
+        while not list(tmp_path.glob(".nlnet-*.partial")) and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.5)
         cluster.stop()

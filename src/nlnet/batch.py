@@ -33,6 +33,15 @@ class Report:
     error: NLNetError | None = None
     elsewhere: bool = False
 
+    @property
+    def status(self) -> str:
+        """What became of it in a word: written, exists, elsewhere or failed."""
+        if self.error is not None:
+            return "failed"
+        if self.findings is not None:
+            return "written"
+        return "elsewhere" if self.elsewhere else "exists"
+
 
 def run_jobs(
     jobs: Sequence[Job],

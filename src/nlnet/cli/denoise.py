@@ -22,9 +22,10 @@ from nlnet.cli.arguments import (
 )
 from nlnet.cli.denoise_folder import denoise_many
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
-from nlnet.cli.messages import findings_lines
+from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.signals import orderly_end
+from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ examples:
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
+  curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
 sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. Without it
@@ -71,7 +73,8 @@ def add_parser(commands: Subparsers) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="denoised image, whose suffix names the format; for several inputs a folder",
+        help="denoised image, whose suffix names the format; for several inputs a folder; - is "
+        "standard output",
     )
     add_sigma(parser, automatic=True)
     add_data_range(parser)
@@ -93,6 +96,16 @@ def add_parser(commands: Subparsers) -> None:
         type=Path,
         metavar="FIG.png",
         help="also write a figure: before, after, and what was removed (one input only)",
+    )
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help="format for standard output, such as png (default: that of the input)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="say what was done in lines of JSON, one for each file; on standard error with -o -",
     )
     files = parser.add_argument_group("many files")
     files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
@@ -151,7 +164,15 @@ def run(arguments: argparse.Namespace) -> int:
     )
     settings.check()
     output = Path(arguments.output)
+    if arguments.format is not None and arguments.output != STREAM:
+        raise InputError("--format is for standard output; the suffix of a file names its format.")
     with orderly_end(), on_first_compilation(_say_that_it_compiles):
+        if uses_streams(arguments):
+            denoise_streams(
+                arguments,
+                lambda source, target: _denoise_one(source, target, settings, arguments),
+            )
+            return 0
         if means_volume(arguments):
             denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
             return 0
@@ -211,8 +232,10 @@ def _denoise_one(
         _check_preview(arguments, source, target)
     with share_bar(source.name) as progress:
         outcome = denoise_file(source, target, settings, progress)
-    for line in findings_lines(outcome.findings):
-        print(f"{source}: {line}")
+    piped = arguments.output == STREAM
+    shown = Path(arguments.inputs[0]), Path(arguments.output)
+    for line in outcome_lines(*shown, outcome.findings, as_json=arguments.json):
+        print(line, file=sys.stderr if piped else sys.stdout)
     if arguments.preview is not None:
         from nlnet.comparison import preview_figure
         from nlnet.images import write_image

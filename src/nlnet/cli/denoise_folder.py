@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.messages import error_line, findings_lines
+from nlnet.cli.messages import error_line, json_line, outcome_lines
 from nlnet.cli.output import make_folder
 from nlnet.errors import NLNetError
 
@@ -41,30 +42,47 @@ def denoise_many(
     plan = make_plan(inputs, output, recursive=arguments.recursive)
     make_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
+    tally = {"written": 0, "exists": 0, "elsewhere": 0, "failed": 0}
     failed: list[Job] = []
-    elsewhere = 0
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
-        for report in _reports(todo, settings, arguments, cluster, bar.report):
+        done = _reports(todo, settings, arguments, cluster, bar.report)
+        for report in itertools.chain(map(_existing, existing), done):
+            tally[report.status] += 1
+            for line in _report_lines(report, as_json=arguments.json):
+                bar.say(line)
             if report.error is not None:
                 failed.append(report.job)
                 bar.say(error_line(_with_name(report.error, report.job)), sys.stderr)
-            elif report.elsewhere:
-                elsewhere += 1
-            elif report.findings is None:
-                existing.append(report.job)
-            else:
-                for line in findings_lines(report.findings):
-                    bar.say(f"{report.job.source}: {line}")
-    written = len(plan.jobs) - len(existing) - len(failed) - elsewhere
-    print(_summary(written, len(existing), len(failed), elsewhere))
-    for line in _left_out(plan.left_out):
-        print(line)
+    if arguments.json:
+        for left in plan.left_out:
+            print(json_line("left out", left.path, reason=left.reason.value))
+    else:
+        print(_summary(tally))
+        for line in _left_out(plan.left_out):
+            print(line)
     if not failed and not plan.errors:
         return 0
     print(_failures(failed, len(plan.errors)), file=sys.stderr)
     return _EXIT_SOME_FAILED
+
+
+def _existing(job: Job) -> Report:
+    from nlnet.batch import Report
+
+    return Report(job)
+
+
+def _report_lines(report: Report, *, as_json: bool) -> list[str]:
+    """Say what became of a file; people are told what exists, or has failed, in other places."""
+    source, target = report.job.source, report.job.target
+    if report.findings is not None:
+        return outcome_lines(source, target, report.findings, as_json=as_json)
+    if not as_json:
+        return []
+    reason = {} if report.error is None else {"error": report.error}
+    return [json_line(report.status, source, target=target, **reason)]
 
 
 def _reports(
@@ -92,15 +110,14 @@ def _with_name(error: NLNetError, job: Job) -> str:
     return str(error) if named else f"{names[0]}: {error}"
 
 
-def _summary(written: int, existing: int, failed: int, elsewhere: int) -> str:
-    parts = [f"{written} written"]
-    if existing:
-        parts.append(f"{existing} skipped that exist (--overwrite replaces them)")
-    if elsewhere:
-        parts.append(f"{elsewhere} left to another process that works on them")
-    if failed:
-        parts.append(f"{failed} failed")
-    return ", ".join(parts)
+def _summary(tally: Mapping[str, int]) -> str:
+    words = {
+        "exists": "skipped that exist (--overwrite replaces them)",
+        "elsewhere": "left to another process that works on them",
+        "failed": "failed",
+    }
+    parts = [f"{tally[status]} {what}" for status, what in words.items() if tally[status]]
+    return ", ".join([f"{tally['written']} written", *parts])
 
 
 def _left_out(left_out: Sequence[LeftOut]) -> list[str]:

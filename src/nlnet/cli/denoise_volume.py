@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.extras import needs_extra
-from nlnet.cli.messages import findings_lines
+from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_folder, check_output
 from nlnet.errors import FileError, InputError
 from nlnet.volume_paths import ZARR_FILES, is_tiff, is_zarr
@@ -68,8 +68,8 @@ def denoise_out_of_core(
                 file=sys.stderr,
             )
         raise
-    for line in findings_lines(findings):
-        print(f"{source}: {line}")
+    for line in outcome_lines(source, target, findings, as_json=arguments.json):
+        print(line)
 
 
 @contextmanager
