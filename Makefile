@@ -94,7 +94,10 @@ bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it 
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m scripts.speed
 
-.PHONY: bench-command bench-training
+.PHONY: bench-busy bench-command bench-training
+bench-busy: setup  ## every public entry beside busy loops: at most 3 times as long as alone
+	$(BIN)/python -m benchmarks.busy
+
 bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m scripts.speed
