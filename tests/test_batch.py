@@ -218,8 +218,14 @@ def test_a_full_disk_ends_the_run(
     assert len(calls) == 1
 
 
-def test_ctrl_c_leaves_whole_files(
-    folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_whole_files(
+    folder: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
 ) -> None:
     work, done = nlnet.batch.denoise_file, []
 
@@ -227,12 +233,14 @@ def test_ctrl_c_leaves_whole_files(
         result = work(source, *rest)
         done.append(source)
         if len(done) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
             time.sleep(0.2)
         return result
 
     monkeypatch.setattr(nlnet.batch, "denoise_file", interrupt)
-    assert run(folder) == 130
+    before = signal.getsignal(number)
+    assert run(folder) == code
+    assert signal.getsignal(number) is before
     first = outputs(tmp_path / "out")
     assert 2 <= len(first) < 4
     assert run(folder) == 0

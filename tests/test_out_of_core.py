@@ -119,6 +119,17 @@ def test_a_pyramid_with_pages(
     assert "only its array '0' is denoised and written" in capsys.readouterr().out
 
 
+def test_json_for_scripts(
+    denoise: Denoise, ome_zarr: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = denoise(ome_zarr, "out.zarr", "--sigma", 25, "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["status"], told["source"]) == ("written", str(ome_zarr))
+    assert told["target"] == str(target)
+    assert told["sigmas"] == [25.0] * 6
+    assert told["notes"] == ["only its array '0' is denoised and written"]
+
+
 @pytest.mark.parametrize("name", ["out.ome.tif", "out.tif"])
 def test_zarr_to_tiff(denoise: Denoise, ome_zarr: Path, clean_pages: np.ndarray, name: str) -> None:
     with tifffile.TiffFile(denoise(ome_zarr, name)) as file:

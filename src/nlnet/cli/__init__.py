@@ -28,7 +28,7 @@ from nlnet.cli import (
     train,
 )
 from nlnet.cli.messages import error_line
-from nlnet.cli.signals import Terminated
+from nlnet.cli.signals import Terminated, orderly_end
 from nlnet.errors import NLNetError
 
 EXIT_ERROR = 2
@@ -47,6 +47,9 @@ _COMMANDS = (
     inspect_model,
     completion,
 )
+_OWN_SIGNALS = (serve, train)
+"""Commands that end in their own way when they are told to."""
+
 _DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
 _EPILOG = """\
 examples:
@@ -100,7 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     try:
         arguments = build_parser().parse_args(argv)
-        code: int | None = arguments.run(arguments)
+        own = any(arguments.run is command.run for command in _OWN_SIGNALS)
+        with contextlib.nullcontext() if own else orderly_end():
+            code: int | None = arguments.run(arguments)
         # Here, not at the interpreter's exit: a stream that takes no more must still be caught.
         sys.stdout.flush()
     except NLNetError as error:

@@ -24,7 +24,6 @@ from nlnet.cli.denoise_folder import denoise_many
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
-from nlnet.cli.signals import orderly_end
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.errors import InputError
 
@@ -166,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     if arguments.format is not None and arguments.output != STREAM:
         raise InputError("--format is for standard output; the suffix of a file names its format.")
-    with orderly_end(), on_first_compilation(_say_that_it_compiles):
+    with on_first_compilation(_say_that_it_compiles):
         if uses_streams(arguments):
             denoise_streams(
                 arguments,

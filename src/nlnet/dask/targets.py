@@ -136,8 +136,8 @@ def _new_zarr(path: Path, volume: Volume, run: str) -> Iterator[ZarrTarget]:
                 unfinished.begin(run)
         yield target
         with _writable(path):
-            unfinished.forget()
             _rename(temporary, path)
+            Unfinished(path).forget()
     except KeyboardInterrupt:
         if not unfinished.blocks():
             _remove(temporary)
@@ -261,11 +261,12 @@ def _rename(temporary: Path, path: Path) -> None:
         return
     # A folder cannot be replaced in one step: the old one makes way, and comes back if need be.
     old = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
-    os.rename(path, old)
     try:
+        os.rename(path, old)
         os.rename(temporary, path)
-    except OSError:
-        os.rename(old, path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            os.rename(old, path)
         raise
     _remove(old)
 
