@@ -48,7 +48,7 @@ def remove_dead_claims(folder: Path, oldest: float) -> None:
         # Another process may be doing the same.
         with contextlib.suppress(OSError, NotImplementedError):
             if file.stat().st_mtime < oldest:
-                with FileLock(file, blocking=False):
+                with FileLock(file).acquire(blocking=False):
                     file.unlink()
 
 
