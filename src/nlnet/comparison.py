@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
+from nlnet.data_range import check_white
 from nlnet.errors import InputError
 from nlnet.figures import Panel, draw_panels
 from nlnet.file_denoising import Outcome, white_of
 from nlnet.images import ImageFile
 from nlnet.metrics import psnr, ssim
-from nlnet.white import check_white
 
 _SMALLEST = 11
 """Side of SSIM's window."""

@@ -43,10 +43,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Add noise to one file."""
     import dataclasses
 
+    from nlnet.data_range import check_white
     from nlnet.file_denoising import white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.noise import add_noise, store
-    from nlnet.white import check_white
 
     source, target = arguments.input, arguments.output
     check_output(target, overwrite=arguments.overwrite, source=source)
