@@ -129,6 +129,14 @@ class Blocks:
         intensity = float(self.means[members[chosen]].mean())
         return Bin(intensity, high, count), float(low[chosen].mean()) / (high or 1e-9)
 
+    def sharpness(self) -> float:
+        """Return the power of high frequencies relative to low ones where there is most texture."""
+        low = self.power[:, LOW].mean(axis=1)
+        count = max(1, len(low) // 5)
+        textured = np.argpartition(low, -count)[-count:]
+        high = self.power[textured][:, HIGH].mean(axis=1)
+        return float(np.median(high) / max(float(np.median(low[textured])), 1e-9))
+
 
 def sample_tiles(planes: Array) -> list[Array]:
     """Return the whole of a small image, (C, H, W), or square tiles of a large one."""

@@ -7,13 +7,14 @@ blocks follows a line, or a curve, over the brightness. If not, it is white, and
 eigenvalues of patches tell its strength most exactly (`nlnet.noise.white`).
 
 Texture looks like correlated noise. What tells them apart: flat blocks of noise are alike, those of
-texture are not; and from one scale to the next noise at most doubles, texture grows faster. What is
-in doubt counts as texture: an image is rather left as it is than smoothed.
+texture are not; a camera that correlates its noise softens its pictures as much, so that texture as
+sharp as pixels allow is no sign of it; and from one scale to the next noise at most doubles.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -42,8 +43,14 @@ _OCTAVE = 0.75
 """Growth from one scale to the next, in natural logarithms, that noise reaches at most."""
 
 _SPREAD = 0.16
-_SPREAD_WEIGHT = 6.0
-"""How far apart flat blocks of noise are, and what a larger distance takes off: it is texture."""
+"""How far apart flat blocks of noise are; if it is more, there is texture in them."""
+
+_SHARP = 4.0
+_SOFT = 5.2
+_DOUBTS = (6.0, 1.0)
+"""What correlates the noise has softened the image, too. How far the logarithm of low over high
+frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
+in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
 
 _CLIPPED_SHARE = 1e-3
 """A value that so many pixels share, and none goes beyond, is one where values were clipped."""
@@ -173,7 +180,7 @@ class _Sample:
 def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatness | None:
     """Look at the flattest blocks of planes at several scales; None if there are too few."""
     measured: list[float] = []
-    spectrum, certainty = 0.0, 1.0
+    spectrum, certainty, doubt = 0.0, 1.0, 0.0
     for scale in range(SCALES):
         factor = 2**scale
         blocks = cut_blocks([factor * plane for plane in planes], factor * low, factor * high)
@@ -187,15 +194,22 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
         measured.append(0.5 * math.log(max(variance, 1e-6)))
         if scale == 0:
             spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
+            doubt = _doubt(blocks.sharpness())
         if scale == 1:
-            certainty = math.exp(-_SPREAD_WEIGHT * max(alike[-1].spread - _SPREAD, 0))
+            certainty = math.exp(-doubt * max(alike[-1].spread - _SPREAD, 0))
         planes = [halve(plane) for plane in planes]
     if len(measured) < 2:
         return None
     levels = [measured[0] + math.log(certainty)]
-    for before, after in zip(measured, measured[1:], strict=False):
+    for before, after in itertools.pairwise(measured):
         levels.append(levels[-1] + min(max(after - before, 0.0), _OCTAVE))
     return Flatness(tuple(map(math.exp, levels)), spectrum, certainty)
+
+
+def _doubt(sharpness: float) -> float:
+    softness = -math.log(max(sharpness, 1e-9))
+    share = min(max((softness - _SHARP) / (_SOFT - _SHARP), 0.0), 1.0)
+    return _DOUBTS[0] + share * (_DOUBTS[1] - _DOUBTS[0])
 
 
 def _white(planes: Array) -> Noise:
