@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nlnet.config import NetworkConfig
     from nlnet.denoising import denoise
     from nlnet.estimation import estimate_sigma
+    from nlnet.images import read_image, read_pages, write_image, write_pages
     from nlnet.model import Model, load_model
     from nlnet.stacks import denoise_stack
 
@@ -34,6 +35,10 @@ __all__ = [
     "denoise_stack",
     "estimate_sigma",
     "load_model",
+    "read_image",
+    "read_pages",
+    "write_image",
+    "write_pages",
 ]
 
 _LAZY = {
@@ -43,6 +48,10 @@ _LAZY = {
     "denoise_stack": "nlnet.stacks",
     "estimate_sigma": "nlnet.estimation",
     "load_model": "nlnet.model",
+    "read_image": "nlnet.images",
+    "read_pages": "nlnet.images",
+    "write_image": "nlnet.images",
+    "write_pages": "nlnet.images",
 }
 
 

@@ -24,13 +24,15 @@ from nlnet.cli.denoise_folder import denoise_many
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import findings_lines
 from nlnet.cli.output import check_figure, check_output
+from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from nlnet.file_denoising import Settings
 
 _DESCRIPTION = """\
-Remove white Gaussian noise from images: PNG, JPEG, WebP, TIFF (stacks too), PGM, PPM and npy.
+Remove white Gaussian noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM,
+PPM and npy.
 Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
 folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
 """
@@ -42,6 +44,7 @@ examples:
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
+  nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
@@ -92,6 +95,7 @@ def add_parser(commands: Subparsers) -> None:
         metavar="FIG.png",
         help="also write a figure: before, after, and what was removed (one input only)",
     )
+    add_writing(parser)
     files = parser.add_argument_group("many files")
     files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
     files.add_argument(
@@ -146,11 +150,13 @@ def run(arguments: argparse.Namespace) -> int:
         max_memory=arguments.max_memory,
         device=arguments.device,
         max_pixels=1_000_000 * arguments.max_pixels,
+        writing=writing_options(arguments),
     )
     settings.check()
     output = Path(arguments.output)
     with on_first_compilation(_say_that_it_compiles):
         if means_volume(arguments):
+            check_writes_images(arguments)
             denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
             return 0
         if not _means_folder(arguments.inputs, arguments.output):

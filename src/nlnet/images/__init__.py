@@ -1,27 +1,36 @@
 """Image files as arrays, with their bit depth, alpha and metadata kept.
 
-Most formats go through libvips (pyvips with its binary wheel): it reads and writes 16-bit RGB PNG,
-which Pillow silently cuts to 8 bits, and keeps color profiles, resolution and EXIF. Pillow plus
-tifffile would be two code paths, still without 16-bit RGB PNG, and import no faster (both about
-0.02 s). What the wheel lacks is added here: PGM and PPM, EXIF in TIFF files, and ``.npy``.
+The pixels of most formats go through libvips (pyvips with its binary wheel): it reads and writes
+16-bit RGB PNG, which Pillow silently cuts to 8 bits. Pillow plus tifffile would be two code paths,
+still without 16-bit RGB PNG, and import no faster (both about 0.02 s). What a file says besides its
+pixels (EXIF, color profile, chunks, entries of TIFF pages) is kept here, as the bytes it was, for
+libvips would write some of it anew. So are the formats that its wheel lacks: PGM and PPM, BMP, npy,
+and TIFF files of doubles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.files import write_atomically
 from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
 from nlnet.images.formats import SUFFIXES, check_holds, format_of, recognize
+from nlnet.images.raw_files import is_raw
+from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha, prepare, scales_white
 
 __all__ = [
     "MAX_PIXELS",
     "SUFFIXES",
     "ImageFile",
+    "WritingOptions",
     "check_format",
     "decode",
     "encode",
+    "is_raw",
     "keeps_format",
     "losses",
     "read_image",
@@ -70,8 +79,17 @@ def suffix_of(data: bytes, name: str) -> str:
     return recognize(Source(name, data=data)).suffixes[0]
 
 
-def write_image(path: PathLike, image: ImageFile) -> None:
+def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> None:
     """Write an image in the format its suffix names, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; one that is there is replaced.
+    image : ImageFile
+        Pixels, and what else there is to keep.
+    options : WritingOptions, optional
+        Quality, depth, and what is behind a transparent image.
 
     Raises
     ------
@@ -80,16 +98,17 @@ def write_image(path: PathLike, image: ImageFile) -> None:
     InputError
         If the suffix is unknown, or the format cannot hold the image.
     """
-    write_pages(path, [image])
+    write_pages(path, [image], options)
 
 
-def write_pages(path: PathLike, pages: Sequence[ImageFile]) -> None:
+def write_pages(
+    path: PathLike, pages: Sequence[ImageFile], options: WritingOptions = PLAIN
+) -> None:
     """Write pages of one size and kind, as `write_image` writes a single one."""
-    check_format(path, pages[0], len(pages))
-    write_atomically(path, format_of(path).codec.encode(pages))
+    write_atomically(path, _encoded(path, pages, options))
 
 
-def encode(image: ImageFile, suffix: str) -> bytes:
+def encode(image: ImageFile, suffix: str, options: WritingOptions = PLAIN) -> bytes:
     """Return an image as the bytes of a file in the format that the suffix names.
 
     Raises
@@ -97,14 +116,14 @@ def encode(image: ImageFile, suffix: str) -> bytes:
     InputError
         If the suffix is unknown, or the format cannot hold the image.
     """
-    name = f"image{suffix}"
-    check_format(name, image)
-    return format_of(name).codec.encode([image])
+    return _encoded(f"image{suffix}", [image], options)
 
 
-def check_format(path: PathLike, image: ImageFile, count: int = 1) -> None:
+def check_format(
+    path: PathLike, image: ImageFile, count: int = 1, options: WritingOptions = PLAIN
+) -> None:
     """Raise InputError unless the suffix is known and its format can hold `count` such pages."""
-    check_holds(format_of(path), image, count)
+    check_holds(format_of(path), image, count, options)
 
 
 def keeps_format(source: PathLike, target: PathLike) -> bool:
@@ -112,15 +131,43 @@ def keeps_format(source: PathLike, target: PathLike) -> bool:
     return recognize(Source.of_path(source)) is format_of(target)
 
 
-def losses(path: PathLike, image: ImageFile) -> tuple[str, ...]:
+def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> tuple[str, ...]:
     """Say what of an image the format of that suffix keeps in another way, or not at all."""
     target = format_of(path)
     said = []
-    if target.name == "WebP" and image.channels == 1:
-        said.append("WebP has no gray images, so it is written as RGB")
-    if not target.metadata and image.metadata is not None:
-        said.append(f"{target.name} holds no metadata, so EXIF and color profile are left out")
+    if not target.gray and image.channels == 1:
+        said.append(f"{target.name} has no gray images, so it is written as RGB")
+    if target.name == "GIF" and image.channels == 3:
+        said.append("GIF has 256 colors at most, so colors are rounded")
+    if target.name == "GIF" and has_alpha(image, options) and not _is_binary(image.alpha):
+        said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
+    if target.name == "AVIF" and depth_of(image, options) == "uint16":
+        said.append("AVIF has 12 bits at most, so values are rounded")
+    if scales_white(image, keeps_white=target.white, options=options):
+        white = np.iinfo(image.pixels.dtype).max
+        said.append(
+            f"{target.name} has no white but {white}, so values are scaled to it from "
+            f"{image.data_range:g}"
+        )
+    if image.metadata is not None:
+        channels = image.channels if target.gray else 3
+        lost = image.metadata.lost_in(target.name, channels, target.metadata)
+        if lost:
+            said.append(f"{target.name} has no place for {', '.join(lost)}: left out")
+        if image.metadata.moves_maker_notes(target.name):
+            said.append("its maker's notes change their place, so programs may fail to read them")
     return tuple(said)
+
+
+def _is_binary(alpha: Array | None) -> bool:
+    return alpha is None or bool(np.isin(alpha, (0, 255)).all())
+
+
+def _encoded(path: PathLike, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    check_format(path, pages[0], len(pages), options)
+    target = format_of(path)
+    prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
+    return target.codec.encode(prepared, options)
 
 
 def _only_page(source: Source, max_pixels: int) -> ImageFile:
