@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from nlnet.images.content import ImageFile, Source
-from nlnet.images.libvips import VipsCodec, VipsImage, get_field
+from nlnet.images.libvips import VipsCodec, VipsImage
 
 
 class GifCodec(VipsCodec):
-    """GIF without animations; a palette of grays alone makes a gray image."""
+    """GIF without animations; an image whose colors are all grays is a gray one."""
+
+    def load(self, source: Source, **options: Any) -> VipsImage:
+        """Read the header; its bits are those of the palette's numbers, not of the colors."""
+        header = super().load(source, **options).copy()
+        header.remove("bits-per-sample")
+        return header
 
     def decode(self, source: Source, header: VipsImage) -> ImageFile:
         """Decode the pixels."""
         image = super().decode(source, header)
-        if image.channels == 1 or not _is_gray(header):
+        pixels = image.pixels
+        if image.channels == 1 or (pixels != pixels[..., :1]).any():
             return image
         notes = tuple(note for note in image.notes if "palette" not in note)
-        return dataclasses.replace(image, pixels=image.pixels[..., 0].copy(), notes=notes)
-
-
-def _is_gray(header: VipsImage) -> bool:
-    """Tell whether all colors of the palette are grays; each is a number of four bytes."""
-    palette = get_field(header, "gif-palette", [])
-    parts = ((color & 255, color >> 8 & 255, color >> 16 & 255) for color in palette)
-    return bool(palette) and all(red == green == blue for red, green, blue in parts)
+        return dataclasses.replace(image, pixels=pixels[..., 0].copy(), notes=notes)

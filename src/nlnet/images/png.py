@@ -65,6 +65,7 @@ class PngCodec(VipsCodec):
         resources = _resources(kept)
         return dataclasses.replace(
             metadata,
+            icc=_icc(kept),
             parts=tuple(Part(_name(chunk), chunk.kind + chunk.body) for chunk in kept),
             resources=resources,
             iptc=None if resources is None else photoshop.iptc_of(resources),
@@ -149,6 +150,18 @@ def _resources(chunks: Sequence[_Chunk]) -> bytes | None:
         except (zlib.error, ValueError):
             return None
         return data if data.startswith(b"8BIM") else photoshop.with_iptc(data)
+    return None
+
+
+def _icc(chunks: Sequence[_Chunk]) -> bytes | None:
+    """Return the color profile, also one that libpng finds fault with."""
+    for chunk in chunks:
+        if chunk.kind == b"iCCP":
+            _, _, packed = chunk.body.partition(b"\0")
+            try:
+                return zlib.decompressobj().decompress(packed[1:], _MOST_BYTES)
+            except zlib.error:
+                return None
     return None
 
 

@@ -14,7 +14,7 @@ _START_BYTES = 32
 _SIGNATURES = {
     "CR2 of Canon": rb"II\*\0.{4}CR\x02",
     "CR3 of Canon": rb".{4}ftypcrx ",
-    "CRW of Canon": rb"II\x1a\0.{2}\0\0HEAPCCDR",
+    "CRW of Canon": rb"II\x1a\0\0\0HEAPCCDR",
     "RAF of Fujifilm": rb"FUJIFILMCCD-RAW",
     "ORF of Olympus": rb"IIR[OS]\x08\0|MMOR\0\0",
     "RW2 of Panasonic": rb"IIU\0",
