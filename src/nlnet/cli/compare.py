@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_data_range, add_overwrite
+from nlnet.cli.arguments import Subparsers, add_data_range, add_max_pixels, add_overwrite
 from nlnet.cli.output import check_figure
 
 _DESCRIPTION = """\
@@ -43,6 +43,7 @@ def add_parser(commands: Subparsers) -> None:
         help="middle of the enlarged detail (default: where there is most to see)",
     )
     add_data_range(parser)
+    add_max_pixels(parser)
     add_overwrite(parser)
     parser.set_defaults(run=run)
 
@@ -54,9 +55,10 @@ def run(arguments: argparse.Namespace) -> None:
 
     for source in (arguments.clean, *arguments.others):
         check_figure(arguments.output, overwrite=arguments.overwrite, source=source)
+    limit = 1_000_000 * arguments.max_pixels
     comparisons, figure = compare(
-        read_image(arguments.clean),
-        [(path.name, read_image(path)) for path in arguments.others],
+        read_image(arguments.clean, max_pixels=limit),
+        [(path.name, read_image(path, max_pixels=limit)) for path in arguments.others],
         name=arguments.clean.name,
         data_range=arguments.data_range,
         centre=arguments.crop,

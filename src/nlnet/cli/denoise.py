@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import (
     Subparsers,
     add_data_range,
+    add_max_pixels,
     add_overwrite,
     add_sigma,
     add_threads,
@@ -114,13 +115,7 @@ def add_parser(commands: Subparsers) -> None:
         metavar="SIZE",
         help="memory for the work besides the image, such as 500M or 2G (default: no limit)",
     )
-    limits.add_argument(
-        "--max-pixels",
-        type=positive,
-        default=250,
-        metavar="MP",
-        help="megapixels above which an image is refused before it is decoded (default: 250)",
-    )
+    add_max_pixels(limits)
     limits.add_argument(
         "--device",
         default="cpu",

@@ -22,6 +22,7 @@ _BIG = 2**31
 """Above so many bytes of pixels it becomes a BigTIFF, whose offsets do not end at 4 GB."""
 _STRIP_BYTES = 2**18
 _DEFLATE = 8
+_LEVEL = 4
 _DIFFERENCES = 2
 _SAMPLE_FORMATS = {"u": 1, "i": 2, "f": 3}
 _BLACK_IS_ZERO, _RGB = 1, 2
@@ -79,7 +80,14 @@ def _strips(page: ImageFile, layout: Layout) -> Iterator[bytes]:
         if samples.dtype.kind in "ui":
             samples = _differences(samples)
         stored = samples.astype(samples.dtype.newbyteorder(layout.order), copy=False)
-        yield zlib.compress(stored.tobytes())
+        yield _deflate(stored.tobytes(), differences=samples.dtype.kind in "ui")
+
+
+def _deflate(data: bytes, *, differences: bool) -> bytes:
+    """Compress; of differences in photos, only runs repeat, and to look for more takes long."""
+    strategy = zlib.Z_RLE if differences else zlib.Z_DEFAULT_STRATEGY
+    packer = zlib.compressobj(_LEVEL, strategy=strategy)
+    return packer.compress(data) + packer.flush()
 
 
 def _row_ranges(page: ImageFile) -> list[slice]:
