@@ -107,6 +107,13 @@ def test_animations_are_not_cut(tmp_path: Path) -> None:
 # AVIF
 
 
+def test_sequences_are_not_cut(tmp_path: Path) -> None:
+    frames = [PIL.Image.fromarray(noisy_pixels(np.uint8, 3, seed)) for seed in range(3)]
+    frames[0].save(tmp_path / "a.avif", save_all=True, append_images=frames[1:])
+    with pytest.raises(InputError, match="is an animation, but must be a single image"):
+        read_image(tmp_path / "a.avif")
+
+
 @pytest.mark.parametrize("channels", [3, 4])
 def test_avif(tmp_path: Path, channels: int) -> None:
     bands = noisy_pixels(np.uint8, channels)

@@ -220,6 +220,12 @@ def test_the_second_image_of_mpo_is_named(tmp_path: Path) -> None:
     assert note.startswith("its second image is left out (MPO")
 
 
+def test_the_video_of_a_motion_photo_is_named() -> None:
+    xmp = b'http://ns.adobe.com/xap/1.0/\0<x:xmpmeta GCamera:MotionPhoto="1"/>'
+    image = images.decode(jpeg((0xE1, xmp)), "a.jpg")
+    assert image.notes == ("its video (motion photo) is left out",)
+
+
 @pytest.mark.parametrize("target", [".jpg", ".png", ".tif", ".webp"])
 @pytest.mark.parametrize("origin", [".jpg", ".png", ".tif", ".webp"])
 def test_long_profiles_are_kept(tmp_path: Path, origin: str, target: str) -> None:

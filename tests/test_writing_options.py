@@ -82,6 +82,33 @@ def test_background() -> None:
     np.testing.assert_array_equal(flat.pixels, [[65535, 58428, 30000]])
 
 
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        ([], "no pages to write"),
+        ([ImageFile(np.zeros((4, 4, 2)))], r"shape \(4, 4, 2\), but must be \(H, W\)"),
+        ([ImageFile(np.zeros((0, 4)))], r"shape \(0, 4\)"),
+        ([ImageFile(np.zeros((4, 4)), np.zeros((4, 5)))], r"Alpha is float64 of shape \(4, 5\)"),
+        ([ImageFile(np.zeros((4, 4)), np.zeros((4, 4), np.uint8))], "Alpha is uint8"),
+        ([ImageFile(np.zeros((4, 4))), ImageFile(np.zeros((4, 5)))], "pages differ in size"),
+        ([ImageFile(np.zeros((4, 4), bool))], "npy cannot hold bool values; no format can"),
+    ],
+)
+def test_what_is_no_image(tmp_path: Path, pages: list[ImageFile], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        images.write_pages(tmp_path / "a.npy", pages)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".png", ".pgm", ".npy", ".bmp"])
+def test_arrays_of_the_other_byte_order(suffix: str) -> None:
+    values = noisy_pixels(np.uint16).astype(">u2")
+    options = WritingOptions(depth="uint8") if suffix == ".bmp" else WritingOptions()
+    back = images.decode(encode(ImageFile(values), suffix, options), f"a{suffix}")
+    expected = np.rint(values / 257) if suffix == ".bmp" else values
+    np.testing.assert_array_equal(back.pixels, expected)
+
+
 # A white of its own
 
 

@@ -20,7 +20,15 @@ from nlnet.files import write_atomically
 from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
 from nlnet.images.formats import SUFFIXES, check_holds, format_of, recognize
 from nlnet.images.raw_files import is_raw
-from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha, prepare, scales_white
+from nlnet.images.writing import (
+    PLAIN,
+    WritingOptions,
+    check_pages,
+    depth_of,
+    has_alpha,
+    prepare,
+    scales_white,
+)
 
 __all__ = [
     "MAX_PIXELS",
@@ -44,6 +52,18 @@ __all__ = [
 def read_image(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
     """Read an image file that has one page.
 
+    Parameters
+    ----------
+    path : path
+        The file; its format is told by its content.
+    max_pixels : int, optional
+        Larger images are refused.
+
+    Returns
+    -------
+    ImageFile
+        Pixels, alpha, and what else the file says.
+
     Raises
     ------
     FileError
@@ -51,6 +71,15 @@ def read_image(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
     InputError
         If it is an image of another kind, such as CMYK or a stack of pages, or has more than
         `max_pixels`; then nothing of it has been decoded.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> write_image(folder / "a.png", ImageFile(np.zeros((20, 30, 3), np.uint16)))
+    >>> image = read_image(folder / "a.png")
+    >>> image.pixels.shape, image.pixels.dtype, image.alpha
+    ((20, 30, 3), dtype('uint16'), None)
     """
     return _only_page(Source.of_path(path), max_pixels)
 
@@ -64,6 +93,15 @@ def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Sequence[Imag
     ------
     FileError, InputError
         As `read_image`; damage in the pixels is found when a page is decoded.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stack.tif"
+    >>> write_pages(path, [ImageFile(np.full((20, 30), value, np.uint8)) for value in range(5)])
+    >>> pages = read_pages(path)
+    >>> len(pages), int(pages[3].pixels.max())
+    (5, 3)
     """
     source = Source.of_path(path)
     return recognize(source).codec.read(source, max_pixels)
@@ -97,6 +135,13 @@ def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAI
         If it cannot be written; a file that was there is then unharmed.
     InputError
         If the suffix is unknown, or the format cannot hold the image.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.jpg"
+    >>> deep = ImageFile(np.zeros((20, 30), np.uint16))
+    >>> write_image(path, deep, WritingOptions(depth="uint8", jpeg_quality=80))
     """
     write_pages(path, [image], options)
 
@@ -104,7 +149,16 @@ def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAI
 def write_pages(
     path: PathLike, pages: Sequence[ImageFile], options: WritingOptions = PLAIN
 ) -> None:
-    """Write pages of one size and kind, as `write_image` writes a single one."""
+    """Write pages of one size and kind, as `write_image` writes a single one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stack.npy"
+    >>> write_pages(path, [ImageFile(np.zeros((20, 30)))] * 3)
+    >>> np.load(path).shape
+    (3, 20, 30)
+    """
     write_atomically(path, _encoded(path, pages, options))
 
 
@@ -164,8 +218,10 @@ def _is_binary(alpha: Array | None) -> bool:
 
 
 def _encoded(path: PathLike, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
-    check_format(path, pages[0], len(pages), options)
     target = format_of(path)
+    pages = list(pages)
+    check_pages(pages)
+    check_holds(target, pages[0], len(pages), options)
     prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
     return target.codec.encode(prepared, options)
 

@@ -10,15 +10,26 @@ import pyvips
 from nlnet.errors import FileError
 from nlnet.images import exif
 from nlnet.images.content import ImageFile, Source
-from nlnet.images.libvips import VipsCodec, VipsImage, assemble, reason_of
+from nlnet.images.libvips import VipsCodec, VipsImage, animation_error, assemble, reason_of
 from nlnet.images.metadata import Metadata, fits
 from nlnet.images.writing import WritingOptions
 
 _MOST_BITS = 12
+_SEQUENCE = b"avis"
+_LONGEST_BRANDS = 200
 
 
 class AvifCodec(VipsCodec):
     """AVIF of 8 to 12 bits, written without loss; more bits are rounded."""
+
+    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+        """Check the kind of image, and return its only page."""
+        with source.open() as stream:
+            size = int.from_bytes(stream.read(4), "big")
+            brands = stream.read(min(size, _LONGEST_BRANDS))
+        if _SEQUENCE in brands:  # of which libvips would read the first frame
+            raise animation_error(source)
+        return super().read(source, max_pixels)
 
     def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
         """Return what libvips found; EXIF's orientation is done already."""

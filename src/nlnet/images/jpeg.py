@@ -28,6 +28,7 @@ _RESOURCES = b"Photoshop 3.0\0"
 _ENCODER = (b"Adobe", b"Ducky")
 """Segments of the encoder that made the file: they describe its pixels, which are now others."""
 _MPF_COUNT = 0xB001
+_MOTION = (b"MotionPhoto", b"MicroVideo")
 _PER_INCH, _PER_CENTIMETRE = 1, 2
 _CENTIMETRES = Fraction(254, 100)
 
@@ -57,6 +58,8 @@ class JpegCodec(VipsCodec):
         if (small or _has_jfif_thumbnail(segments)) and THUMBNAIL_NOTE not in notes:
             notes += (THUMBNAIL_NOTE,)
         notes += tuple(_further_images(segments))
+        if metadata.xmp is not None and any(mark in metadata.xmp for mark in _MOTION):
+            notes += ("its video (motion photo) is left out",)
         unknown = dict.fromkeys(filter(None, map(_unknown_name, segments)))
         if unknown:
             notes += (f"left out, as made for the noisy pixels: JPEG {', '.join(unknown)}",)

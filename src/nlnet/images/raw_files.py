@@ -50,6 +50,14 @@ def is_raw(path: PathLike) -> bool:
     ------
     FileError
         If it cannot be opened.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "photo.jpg"
+    >>> _ = path.write_bytes(b"FUJIFILMCCD-RAW 0201FF383501")
+    >>> is_raw(path)
+    True
     """
     return raw_kind(Source.of_path(path)) is not None
 

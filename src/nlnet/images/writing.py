@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -60,6 +61,33 @@ PLAIN = WritingOptions()
 """What is done unless somebody says otherwise."""
 
 
+def check_pages(pages: Sequence[ImageFile]) -> None:
+    """Raise InputError unless these are images, of one size and kind.
+
+    Examples
+    --------
+    >>> check_pages([ImageFile(np.zeros((4, 4, 5)))])
+    Traceback (most recent call last):
+    nlnet.errors.InputError: The pixels have shape (4, 4, 5), but must be (H, W) or (H, W, 3).
+    """
+    if not pages:
+        raise InputError("There are no pages to write, but there must be at least one.")
+    first = pages[0]
+    shape = first.pixels.shape
+    if first.pixels.size == 0 or not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)):
+        raise InputError(f"The pixels have shape {shape}, but must be (H, W) or (H, W, 3).")
+    for page in pages:
+        alpha = page.alpha
+        if alpha is not None and (alpha.shape, alpha.dtype) != (shape[:2], page.pixels.dtype):
+            raise InputError(
+                f"Alpha is {alpha.dtype} of shape {alpha.shape}, but must be as the pixels are, "
+                f"{page.pixels.dtype} of shape {shape[:2]}."
+            )
+        alike = (page.pixels.shape, page.pixels.dtype, alpha is None)
+        if alike != (shape, first.pixels.dtype, first.alpha is None):
+            raise InputError("The pages differ in size or kind, but all must be alike.")
+
+
 def depth_of(image: ImageFile, options: WritingOptions) -> str:
     """Return the name of the dtype that an image is written with."""
     return options.depth or image.pixels.dtype.name
@@ -95,12 +123,19 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     if scales_white(image, keeps_white=keeps_white, options=options):
         depth = image.pixels.dtype.name
     if depth is None or (depth == image.pixels.dtype.name and image.data_range is None):
-        return image
+        return _in_native_order(image)
     pixels = _scaled(image.pixels, _white(image), depth)
     alpha = image.alpha
     if alpha is not None:
         alpha = _scaled(alpha, _white_of(alpha), depth)
     return dataclasses.replace(image, pixels=pixels, alpha=alpha, data_range=None)
+
+
+def _in_native_order(image: ImageFile) -> ImageFile:
+    """Return an image as the codecs want it, who look at its bytes."""
+    dtype = image.pixels.dtype.newbyteorder("=")
+    alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
+    return dataclasses.replace(image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha)
 
 
 def _white(image: ImageFile) -> float:
