@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,44 @@ def test_sub_images_and_layers_are_named(tmp_path: Path) -> None:
         "left out, as they do not fit the new file: sub-images (pyramids, thumbnails), "
         "Photoshop layers",
     )
+
+
+def test_ome_descriptions_fit_the_values(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "a.ome.tif", noisy_pixels(np.uint16), metadata={"axes": "YX"})
+    image = read_image(tmp_path / "a.ome.tif")
+    write_image(tmp_path / "b.ome.tif", image)
+    with tifffile.TiffFile(tmp_path / "b.ome.tif") as file:
+        assert file.is_ome
+    shallow = images.WritingOptions(depth="uint8")
+    expected = "its OME description is left out, as it names another depth"
+    assert images.losses("c.tif", image, shallow) == (expected,)
+    write_image(tmp_path / "c.ome.tif", image, shallow)
+    with tifffile.TiffFile(tmp_path / "c.ome.tif") as file:
+        assert not file.is_ome
+
+
+def test_a_long_description_leaves_room_for_the_rest(tmp_path: Path) -> None:
+    tags = [(271, ASCII, 0, "Maker", True)]
+    pixels = noisy_pixels(np.uint8)
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, pixels, description="x" * 70_000, extratags=tags, metadata=None)
+    image = read_image(path)
+    expected = "JPEG has no place for the long description: left out"
+    assert images.losses("a.jpg", image) == (expected,)
+    with PIL.Image.open(io.BytesIO(images.encode(image, ".jpg"))) as photo:
+        assert photo.getexif()[271] == "Maker"
+
+
+def test_two_descriptions_are_both_kept(denoise_file: DenoiseFile, tmp_path: Path) -> None:
+    """So tifffile writes what the user says and what it says itself."""
+    source, target = tmp_path / "in.tif", tmp_path / "out.tif"
+    described = {"axes": "YX", "channel": "green"}
+    tifffile.imwrite(source, noisy_pixels(np.uint8), description="mine", metadata=described)
+    denoise_file(source, target)
+    with tifffile.TiffFile(target) as file:
+        assert file.pages[0].description == "mine"
+        assert file.shaped_metadata is not None
+        assert file.shaped_metadata[0]["channel"] == "green"
 
 
 # Depths

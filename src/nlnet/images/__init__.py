@@ -26,6 +26,7 @@ from nlnet.images.writing import (
     check_pages,
     depth_of,
     has_alpha,
+    loses_description,
     prepare,
     scales_white,
 )
@@ -203,6 +204,8 @@ def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) ->
             f"{target.name} has no white but {white}, so values are scaled to it from "
             f"{image.data_range:g}"
         )
+    if loses_description(image, options):
+        said.append("its OME description is left out, as it names another depth")
     if image.metadata is not None:
         channels = image.channels if target.gray else 3
         lost = image.metadata.lost_in(target.name, channels, target.metadata)

@@ -10,11 +10,19 @@ import pyvips
 from nlnet.errors import FileError
 from nlnet.images import exif
 from nlnet.images.content import ImageFile, Source
-from nlnet.images.libvips import VipsCodec, VipsImage, animation_error, assemble, reason_of
+from nlnet.images.libvips import (
+    VipsCodec,
+    VipsImage,
+    animation_error,
+    assemble,
+    get_field,
+    reason_of,
+)
 from nlnet.images.metadata import Metadata, fits
 from nlnet.images.writing import WritingOptions
 
 _MOST_BITS = 12
+_FIELDS = {"icc": "icc-profile-data", "xmp": "xmp-data", "exif": "exif-data"}
 _SEQUENCE = b"avis"
 _LONGEST_BRANDS = 200
 
@@ -41,22 +49,29 @@ class AvifCodec(VipsCodec):
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
-        metadata: Metadata | None = image.metadata
-        joined = assemble(image)
-        if metadata is not None:
-            fields = {"icc-profile-data": metadata.icc, "xmp-data": metadata.xmp}
-            if metadata.exif is not None:
-                fields["exif-data"] = exif.PREFIX + metadata.exif
-            # There are no gray images, so a profile for them has no place either.
-            if metadata.icc is not None and not fits(metadata.icc, 3):
-                del fields["icc-profile-data"]
-            joined = joined.copy()
-            for name, data in fields.items():
-                if data is not None:
-                    joined.set_type(pyvips.GValue.blob_type, name, data)
-            joined.set_type(pyvips.GValue.gint_type, "orientation", metadata.orientation)
+        metadata = Metadata(self.name) if image.metadata is None else image.metadata
+        # There are no gray images, so a profile for them has no place either.
+        icc = metadata.icc if metadata.icc is not None and fits(metadata.icc, 3) else None
+        fields = {"icc": icc, "xmp": metadata.xmp, "exif": metadata.exif}
+        kept = {kind: data for kind, data in fields.items() if data is not None}
+        joined = assemble(image).copy()
+        for kind, data in kept.items():
+            prefix = exif.PREFIX if kind == "exif" else b""
+            joined.set_type(pyvips.GValue.blob_type, _FIELDS[kind], prefix + data)
+        joined.set_type(pyvips.GValue.gint_type, "orientation", metadata.orientation)
         bits = 8 if image.pixels.dtype.name == "uint8" else _MOST_BITS
-        return self.save(joined, bitdepth=bits)
+        encoded = self.save(joined, bitdepth=bits, keep="|".join(kept) or "none")
+        return encoded if metadata.exif is None else self._with_exif(encoded, metadata.exif)
+
+    def _with_exif(self, encoded: bytes, given: bytes) -> bytes:
+        """Put EXIF as it was in the place of that which libvips made of it, if it fits there."""
+        found: bytes = get_field(self.load(Source(self.name, data=encoded)), "exif-data", b"")
+        written = found.removeprefix(exif.PREFIX)
+        # The file itself says how to turn the pixels.
+        wanted = exif.set_upright(given)
+        if not written or encoded.count(written) != 1 or len(wanted) > len(written):
+            return encoded
+        return encoded.replace(written, wanted.ljust(len(written), b"\0"))
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Tell damage from HEVC, the compression of HEIC, which the wheel of libvips lacks."""

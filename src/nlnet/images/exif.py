@@ -23,7 +23,7 @@ from nlnet.images.ifd import (
 )
 
 PREFIX = b"Exif\0\0"
-ORIENTATION = 274
+DESCRIPTION, ORIENTATION = 270, 274
 MAKER_NOTE = 37500
 EXIF_DIRECTORY = 34665
 X_RESOLUTION, Y_RESOLUTION, RESOLUTION_UNIT = RESOLUTION = (282, 283, 296)
@@ -31,9 +31,11 @@ X_RESOLUTION, Y_RESOLUTION, RESOLUTION_UNIT = RESOLUTION = (282, 283, 296)
 # Description, maker, model, orientation, resolution, software, date, artist, host, ratings,
 # copyright, the two directories, and the titles, comments and keywords that Windows writes.
 PHOTO_TAGS = frozenset(
-    {270, 271, 272, ORIENTATION, *RESOLUTION, 305, 306, 315, 316, 18246, 18249, 33432}
+    {DESCRIPTION, 271, 272, ORIENTATION, *RESOLUTION, 305, 306, 315, 316, 18246, 18249, 33432}
     | {EXIF_DIRECTORY, 34853, *range(40091, 40096)}
 )
+LONGEST_TEXT = 2**15
+"""A longer value, such as OME's description of a stack, would leave no room in a JPEG file."""
 _THUMBNAIL, _THUMBNAIL_SIZE = 513, 514
 _JPEG = b"\xff\xd8"
 _UNITS = {2: Fraction(1), 3: Fraction(254, 100)}
@@ -60,11 +62,11 @@ def read_tags(exif: bytes) -> Tags | None:
 
 
 def cut_from(tags: Tags) -> bytes | None:
-    """Return what EXIF can hold of a TIFF page's entries."""
+    """Return what EXIF can hold of a TIFF page's entries; types from 16 on are BigTIFF's."""
     kept = {
         tag: entry
         for tag, entry in tags.entries.items()
-        if tag in PHOTO_TAGS and entry.kind < 16  # types above are those of BigTIFF
+        if tag in PHOTO_TAGS and entry.kind < 16 and len(entry.data) <= LONGEST_TEXT
     }
     if not kept:
         return None

@@ -67,11 +67,15 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A value as it is stored, or another directory."""
+    """A value as it is stored, or another directory.
+
+    `again` are entries of the same tag behind it: tifffile writes two descriptions.
+    """
 
     kind: int
     data: bytes = b""
     directory: Directory | None = None
+    again: tuple[Entry, ...] = ()
 
 
 Directory = dict[int, Entry]
@@ -177,12 +181,7 @@ def reordered(entries: Mapping[int, Entry], source: Layout, target: Layout) -> D
     """Return entries whose values have the byte order of another layout."""
     if source.order == target.order:
         return dict(entries)
-    return {
-        tag: Entry(entry.kind, _swapped(entry, source, target))
-        if entry.directory is None
-        else Entry(entry.kind, directory=reordered(entry.directory, source, target))
-        for tag, entry in entries.items()
-    }
+    return {tag: _reordered(entry, source, target) for tag, entry in entries.items()}
 
 
 def encode_directory(
@@ -192,11 +191,12 @@ def encode_directory(
 
     `after` is the place of the next directory.
     """
-    size = layout.count_size + len(entries) * layout.entry_size
+    every = [(tag, entry) for tag in sorted(entries) for entry in _all(entries[tag])]
+    size = layout.count_size + len(every) * layout.entry_size
     values = bytearray()
     values_at = place + size + layout.offset_size
-    table = struct.pack(layout.word(layout.count_size), len(entries))
-    for tag, entry in sorted(entries.items()):
+    table = struct.pack(layout.word(layout.count_size), len(every))
+    for tag, entry in every:
         values += b"\0" * (-len(values) % 8)
         here = values_at + len(values)
         if entry.directory is not None:
@@ -258,14 +258,31 @@ def _read_directory(
                 size = 8 if kind in _TYPE_SIZES_BIG else 4
                 place = _number(layout, raw[-layout.offset_size :][:size])
                 inner = _read_directory(stream, layout, place, None, (), damaged, depth - 1)
-                directory[tag] = Entry(LONG, directory=inner)
+                entry = Entry(LONG, directory=inner)
             else:
-                directory[tag] = Entry(kind, _read_value(stream, layout, kind, raw))
+                entry = Entry(kind, _read_value(stream, layout, kind, raw))
+            directory[tag] = _joined(directory.get(tag), entry)
         except ValueError:
             if damaged is None:
                 raise
             damaged.append(tag)
     return directory
+
+
+def _all(entry: Entry) -> tuple[Entry, ...]:
+    return (entry, *entry.again)
+
+
+def _joined(first: Entry | None, entry: Entry) -> Entry:
+    return entry if first is None else dataclasses.replace(first, again=(*first.again, entry))
+
+
+def _reordered(entry: Entry, source: Layout, target: Layout) -> Entry:
+    again = tuple(_reordered(other, source, target) for other in entry.again)
+    if entry.directory is None:
+        return Entry(entry.kind, _swapped(entry, source, target), again=again)
+    inner = reordered(entry.directory, source, target)
+    return Entry(entry.kind, directory=inner, again=again)
 
 
 def _read_value(stream: BinaryIO, layout: Layout, kind: int, raw: bytes) -> bytes:

@@ -7,7 +7,9 @@ from collections.abc import Collection
 
 from nlnet.images import photoshop, tiff_tags
 from nlnet.images.exif import (
+    DESCRIPTION,
     EXIF_DIRECTORY,
+    LONGEST_TEXT,
     MAKER_NOTE,
     Resolution,
     orientation_of,
@@ -117,9 +119,23 @@ class Metadata:
             lost += [name for name in names if name not in skip]
         if self.tags is not None:
             lost += tiff_tags.names_of_private(self.tags.entries)
+            if len(self.tags.data(DESCRIPTION) or b"") > LONGEST_TEXT:
+                lost.append("the long description")
         if target == "JPEG":
             lost += self._too_long()
         return lost
+
+    @property
+    def describes_pixels(self) -> bool:
+        """Whether it names the type of the values, as OME's description of a TIFF file does."""
+        return self.tags is not None and b"<OME" in (self.tags.data(DESCRIPTION) or b"")
+
+    def without_description(self) -> Metadata:
+        """Return the rest."""
+        if self.tags is None:
+            return self
+        entries = {tag: entry for tag, entry in self.tags.entries.items() if tag != DESCRIPTION}
+        return dataclasses.replace(self, tags=Tags(self.tags.layout, entries))
 
     def moves_maker_notes(self, target: str) -> bool:
         """Tell whether a maker's notes, which may point into the file by place, change theirs."""

@@ -186,7 +186,7 @@ def _chunks_of(metadata: Metadata) -> list[_Chunk]:
             chunks.append(_Chunk(b"pHYs", struct.pack(">IIB", x, y, 1)))
     resources = metadata.all_resources()
     if resources is not None:
-        text = f"\niptc\n{len(resources):8d}\n{resources.hex(chr(10), 36)}\n"
+        text = f"\niptc\n{len(resources):8d}\n{resources.hex(chr(10), -36)}\n"
         chunks.append(_Chunk(b"zTXt", _RAW_IPTC + b"\0" + zlib.compress(text.encode())))
     if metadata.xmp is not None:
         chunks.append(_Chunk(b"iTXt", _XMP + bytes(4) + metadata.xmp))

@@ -109,6 +109,12 @@ def scales_white(image: ImageFile, *, keeps_white: bool, options: WritingOptions
     )
 
 
+def loses_description(image: ImageFile, options: WritingOptions) -> bool:
+    """Tell whether the file's description names a type that its values no longer have."""
+    changed = depth_of(image, options) != image.pixels.dtype.name
+    return changed and image.metadata is not None and image.metadata.describes_pixels
+
+
 def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> ImageFile:
     """Return an image as it is written: of the depth and on the background that are asked for.
 
@@ -128,7 +134,12 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     alpha = image.alpha
     if alpha is not None:
         alpha = _scaled(alpha, _white_of(alpha), depth)
-    return dataclasses.replace(image, pixels=pixels, alpha=alpha, data_range=None)
+    metadata = image.metadata
+    if metadata is not None and loses_description(image, options):
+        metadata = metadata.without_description()
+    return dataclasses.replace(
+        image, pixels=pixels, alpha=alpha, data_range=None, metadata=metadata
+    )
 
 
 def _in_native_order(image: ImageFile) -> ImageFile:
