@@ -247,6 +247,28 @@ def test_iptc_of_tiff_files_is_kept_whole(tmp_path: Path, kind: int) -> None:
     assert "IPTC" in images.losses("a.webp", image)[0]
 
 
+def test_iptc_beside_resources_is_kept(tmp_path: Path) -> None:
+    path = b"8BIM" + struct.pack(">HHI", 2000, 0, 4) + b"path"
+    tags = [(33723, 7, len(IPTC), IPTC, True), (34377, 7, len(path), path, True)]
+    tifffile.imwrite(tmp_path / "a.tif", noisy_pixels(np.uint8), extratags=tags)
+    for suffix in (".jpg", ".png", ".tif"):
+        write_image(tmp_path / f"b{suffix}", read_image(tmp_path / "a.tif"))
+        metadata = read_image(tmp_path / f"b{suffix}").metadata
+        assert metadata is not None
+        assert metadata.iptc == IPTC
+        assert (metadata.resources or b"").startswith(path)
+
+
+def test_notes_that_point_by_place_are_said_to_move(tmp_path: Path) -> None:
+    exif = PIL.Image.Exif()
+    exif.get_ifd(0x8769)[0x927C] = bytes(range(99))
+    PIL.Image.fromarray(noisy_pixels(np.uint8)).save(tmp_path / "a.jpg", exif=exif)
+    image = read_image(tmp_path / "a.jpg")
+    assert images.losses("a.png", image) == ()
+    (said,) = images.losses("a.tif", image)
+    assert said.startswith("its maker's notes change their place")
+
+
 # Ways of compressing
 
 

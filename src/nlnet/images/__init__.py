@@ -211,7 +211,7 @@ def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) ->
         lost = image.metadata.lost_in(target.name, channels, target.metadata)
         if lost:
             said.append(f"{target.name} has no place for {', '.join(lost)}: left out")
-        if image.metadata.moves_maker_notes(target.name):
+        if "exif" in target.metadata and image.metadata.moves_maker_notes(target.name):
             said.append("its maker's notes change their place, so programs may fail to read them")
     return tuple(said)
 

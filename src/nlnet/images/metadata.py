@@ -92,10 +92,13 @@ class Metadata:
         return resolution_of(self.exif_tags)
 
     def all_resources(self) -> bytes | None:
-        """Return Photoshop's resources, made of IPTC alone if there is nothing else."""
-        if self.resources is not None or self.iptc is None:
+        """Return Photoshop's resources, with IPTC among them also if it stood beside them."""
+        if self.iptc is None:
             return self.resources
-        return photoshop.with_iptc(self.iptc)
+        given = self.resources or b""
+        if photoshop.iptc_of(given) is not None:
+            return given
+        return given + b"\0" * (len(given) % 2) + photoshop.with_iptc(self.iptc)
 
     def lost_in(self, target: str, channels: int, held: Collection[str]) -> list[str]:
         """Name what a format of that name, which holds those kinds of metadata, has no place for.
