@@ -15,6 +15,7 @@ from PIL import IptcImagePlugin
 
 from nlnet import images
 from nlnet.images import ImageFile, read_image, write_image
+from nlnet.images.metadata import Metadata
 
 # PNG
 
@@ -172,6 +173,20 @@ def test_exif_passes_as_the_bytes_it_was_but_for_the_thumbnail(target: str, afte
         expected += bytes(len(small.getvalue())) + after
     assert kept == expected
     assert not images.losses(f"a{target}", image)
+
+
+@pytest.mark.parametrize("origin", [".jpg", ".png", ".webp", ".tif"])
+def test_thumbnails_in_xmp_are_left_out(origin: str) -> None:
+    whole = b"<x:xmpmeta><xmp:Thumbnails>/9j/4A</xmp:Thumbnails><dc:title/></x:xmpmeta>"
+    metadata = Metadata("", xmp=whole)
+    given = images.encode(ImageFile(noisy_pixels(np.uint8, 3), metadata=metadata), origin)
+    assert b"/9j/4A" in given
+    image = images.decode(given, f"a{origin}")
+    assert image.notes == ("its embedded thumbnail is left out, as it shows the noise",)
+    for target in (origin, ".png"):
+        data = images.encode(image, target)
+        assert b"<x:xmpmeta><dc:title/></x:xmpmeta>" in data
+        assert b"/9j/4A" not in data
 
 
 def test_nothing_is_invented() -> None:

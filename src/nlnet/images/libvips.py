@@ -12,7 +12,7 @@ import pyvips
 
 from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
-from nlnet.images import exif
+from nlnet.images import exif, xmp
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.metadata import Metadata
 from nlnet.images.writing import WritingOptions
@@ -141,16 +141,19 @@ def animation_error(source: Source, detail: str = "") -> InputError:
 def common_metadata(name: str, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
     """Return EXIF, color profile and XMP as libvips found them, their bytes unchanged."""
     found: bytes | None = get_field(header, "exif-data", None)
-    had_thumbnail = False
+    packet: bytes | None = get_field(header, "xmp-data", None)
+    small = other = False
     if found is not None:
-        found, had_thumbnail = exif.without_thumbnail(found.removeprefix(exif.PREFIX))
+        found, small = exif.without_thumbnail(found.removeprefix(exif.PREFIX))
+    if packet is not None:
+        packet, other = xmp.without_thumbnails(packet)
     metadata = Metadata(
         name,
         exif=found,
         icc=get_field(header, "icc-profile-data", None),
-        xmp=get_field(header, "xmp-data", None),
+        xmp=packet,
     )
-    return metadata, (THUMBNAIL_NOTE,) if had_thumbnail else ()
+    return metadata, (THUMBNAIL_NOTE,) if small or other else ()
 
 
 def assemble(image: ImageFile) -> VipsImage:

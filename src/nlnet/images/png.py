@@ -12,7 +12,7 @@ from fractions import Fraction
 from nlnet.images import photoshop
 from nlnet.images.content import ImageFile, Source
 from nlnet.images.exif import Resolution
-from nlnet.images.libvips import VipsCodec, VipsImage, animation_error
+from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage, animation_error
 from nlnet.images.metadata import Metadata, Part, fits
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -62,6 +62,9 @@ class PngCodec(VipsCodec):
             names = ", ".join(dict.fromkeys(kind.decode("latin-1") for kind in unknown))
             notes += (f"left out, as made for the noisy pixels: PNG {names}",)
         kept = [chunk for chunk in chunks if _is_kept(chunk.kind)]
+        if metadata.xmp is not None and THUMBNAIL_NOTE in notes:
+            # Its chunk has the small picture still; the rest of the packet is written anew.
+            kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
         resources = _resources(kept)
         return dataclasses.replace(
             metadata,
@@ -189,5 +192,13 @@ def _chunks_of(metadata: Metadata) -> list[_Chunk]:
         text = f"\niptc\n{len(resources):8d}\n{resources.hex(chr(10), -36)}\n"
         chunks.append(_Chunk(b"zTXt", _RAW_IPTC + b"\0" + zlib.compress(text.encode())))
     if metadata.xmp is not None:
-        chunks.append(_Chunk(b"iTXt", _XMP + bytes(4) + metadata.xmp))
+        chunks.append(_xmp_chunk(metadata.xmp))
     return chunks
+
+
+def _xmp_chunk(packet: bytes) -> _Chunk:
+    return _Chunk(b"iTXt", _XMP + bytes(4) + packet)
+
+
+def _is_xmp(chunk: _Chunk) -> bool:
+    return chunk.kind in _TEXT and chunk.body.startswith(_XMP)

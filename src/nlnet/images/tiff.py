@@ -10,7 +10,7 @@ import numpy as np
 import pyvips
 
 from nlnet.errors import FileError, InputError
-from nlnet.images import exif, photoshop, tiff_doubles, tiff_tags
+from nlnet.images import exif, photoshop, tiff_doubles, tiff_tags, xmp
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.exif import resolution_of
 from nlnet.images.ifd import Entry, Tags, page_offsets, read_directory, read_layout
@@ -204,11 +204,14 @@ def _read_metadata(source: Source, offset: int) -> tuple[Metadata | None, tuple[
     if lost:
         notes.append(f"left out, as they do not fit the new file: {', '.join(dict.fromkeys(lost))}")
     kept = {tag: entry for tag, entry in entries.items() if tag not in tiff_tags.NOT_KEPT}
-    if tiff_tags.RESOURCES in kept:
-        resources = kept[tiff_tags.RESOURCES]
-        data, had_thumbnail = photoshop.without_thumbnails(resources.data)
-        kept[tiff_tags.RESOURCES] = Entry(resources.kind, data)
-        if had_thumbnail:
+    cleaners = {
+        tiff_tags.RESOURCES: photoshop.without_thumbnails,
+        tiff_tags.XMP: xmp.without_thumbnails,
+    }
+    for tag in cleaners.keys() & kept.keys():
+        data, had_thumbnail = cleaners[tag](kept[tag].data)
+        kept[tag] = Entry(kept[tag].kind, data)
+        if had_thumbnail and THUMBNAIL_NOTE not in notes:
             notes.append(THUMBNAIL_NOTE)
     tags = Tags(layout, kept)
     metadata = Metadata(
