@@ -39,6 +39,7 @@ __all__ = [
     "check_format",
     "decode",
     "encode",
+    "encode_pages",
     "is_raw",
     "keeps_format",
     "losses",
@@ -160,7 +161,8 @@ def write_pages(
     >>> np.load(path).shape
     (3, 20, 30)
     """
-    write_atomically(path, _encoded(path, pages, options))
+    suffix = format_of(path).suffixes[0]
+    write_atomically(path, encode_pages(pages, suffix, options))
 
 
 def encode(image: ImageFile, suffix: str, options: WritingOptions = PLAIN) -> bytes:
@@ -171,7 +173,17 @@ def encode(image: ImageFile, suffix: str, options: WritingOptions = PLAIN) -> by
     InputError
         If the suffix is unknown, or the format cannot hold the image.
     """
-    return _encoded(f"image{suffix}", [image], options)
+    return encode_pages([image], suffix, options)
+
+
+def encode_pages(pages: Sequence[ImageFile], suffix: str, options: WritingOptions = PLAIN) -> bytes:
+    """Return pages of one size and kind as `encode` returns a single one."""
+    target = format_of(f"image{suffix}")
+    pages = list(pages)
+    check_pages(pages)
+    check_holds(target, pages[0], len(pages), options)
+    prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
+    return target.codec.encode(prepared, options)
 
 
 def check_format(
@@ -218,15 +230,6 @@ def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) ->
 
 def _is_binary(alpha: Array | None) -> bool:
     return alpha is None or bool(np.isin(alpha, (0, 255)).all())
-
-
-def _encoded(path: PathLike, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
-    target = format_of(path)
-    pages = list(pages)
-    check_pages(pages)
-    check_holds(target, pages[0], len(pages), options)
-    prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
-    return target.codec.encode(prepared, options)
 
 
 def _only_page(source: Source, max_pixels: int) -> ImageFile:

@@ -10,6 +10,7 @@ import dataclasses
 import io
 import struct
 from fractions import Fraction
+from typing import BinaryIO
 
 from nlnet.images.ifd import (
     Entry,
@@ -57,6 +58,17 @@ def read_tags(exif: bytes) -> Tags | None:
     try:
         layout, offset = read_layout(stream)
         return Tags(layout, read_directory(stream, layout, offset, damaged=[]))
+    except _ERRORS:
+        return None
+
+
+def from_tiff(stream: BinaryIO) -> bytes | None:
+    """Cut the EXIF out of a TIFF file's first page, None if there is none or it is damaged."""
+    try:
+        layout, offset = read_layout(stream)
+        return cut_from(
+            Tags(layout, read_directory(stream, layout, offset, PHOTO_TAGS, damaged=[]))
+        )
     except _ERRORS:
         return None
 
