@@ -36,6 +36,8 @@ def test_quality() -> None:
     [
         ({"jpeg_quality": 0}, "jpeg_quality is 0, but must be from 1 to 100"),
         ({"webp_quality": 101}, "webp_quality is 101"),
+        ({"background": "white"}, "background is 'white', but must be three whole numbers"),
+        ({"background": (0, 0, 256)}, "background is"),
         ({"depth": "uint12"}, "depth is 'uint12', but must be one of uint8, uint16, float32"),
     ],
 )

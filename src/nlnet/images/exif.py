@@ -66,11 +66,10 @@ def from_tiff(stream: BinaryIO) -> bytes | None:
     """Cut the EXIF out of a TIFF file's first page, None if there is none or it is damaged."""
     try:
         layout, offset = read_layout(stream)
-        return cut_from(
-            Tags(layout, read_directory(stream, layout, offset, PHOTO_TAGS, damaged=[]))
-        )
+        entries = read_directory(stream, layout, offset, PHOTO_TAGS, damaged=[])
     except _ERRORS:
         return None
+    return cut_from(Tags(layout, entries))
 
 
 def cut_from(tags: Tags) -> bytes | None:

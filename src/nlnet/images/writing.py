@@ -55,6 +55,15 @@ class WritingOptions:
                 raise InputError(f"{name} is {quality!r}, but must be from 1 to 100.")
         if self.depth is not None and self.depth not in DEPTHS:
             raise InputError(f"depth is {self.depth!r}, but must be one of {', '.join(DEPTHS)}.")
+        color = self.background
+        if color is not None and not (
+            isinstance(color, tuple)
+            and len(color) == 3
+            and all(isinstance(part, int) and 0 <= part <= 255 for part in color)
+        ):
+            raise InputError(
+                f"background is {color!r}, but must be three whole numbers from 0 to 255."
+            )
 
 
 PLAIN = WritingOptions()
