@@ -19,7 +19,7 @@ from nlnet.images.libvips import (
     reason_of,
 )
 from nlnet.images.metadata import Metadata, fits
-from nlnet.images.writing import WritingOptions
+from nlnet.images.writing import PLAIN, WritingOptions
 
 _MOST_BITS = 12
 _FIELDS = {"icc": "icc-profile-data", "xmp": "xmp-data", "exif": "exif-data"}
@@ -46,7 +46,7 @@ class AvifCodec(VipsCodec):
             metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
         return metadata, notes
 
-    def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
         metadata = Metadata(self.name) if image.metadata is None else image.metadata

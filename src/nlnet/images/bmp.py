@@ -14,7 +14,7 @@ from nlnet.errors import InputError
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.exif import Resolution
 from nlnet.images.metadata import Metadata
-from nlnet.images.writing import WritingOptions
+from nlnet.images.writing import PLAIN, WritingOptions
 
 _NAME = "BMP"
 _FILE_HEADER, _SMALLEST_HEADER, _MASKS_HEADER, _ALPHA_HEADER = 14, 40, 52, 56
@@ -96,7 +96,7 @@ class BmpCodec:
 
         return Pages(1, decode)
 
-    def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
         height, width = image.pixels.shape[:2]

@@ -30,7 +30,7 @@ class Codec(Protocol):
     def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header, and return the pages, decoded when they are asked for."""
 
-    def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
 
 

@@ -15,7 +15,7 @@ from nlnet.errors import FileError, InputError
 from nlnet.images import exif, xmp
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.metadata import Metadata
-from nlnet.images.writing import WritingOptions
+from nlnet.images.writing import PLAIN, WritingOptions
 
 VipsImage: TypeAlias = Any  # pyvips has no types
 
@@ -50,7 +50,7 @@ class VipsCodec:
 
         return Pages(1, decode)
 
-    def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
         # Otherwise it would write EXIF of its own making.

@@ -20,7 +20,7 @@ from nlnet.errors import InputError
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.ifd import ByteOrder
 from nlnet.images.metadata import Metadata
-from nlnet.images.writing import WritingOptions
+from nlnet.images.writing import PLAIN, WritingOptions
 
 _DTYPES = ("uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64")
 _SWAPPED: ByteOrder = ">" if sys.byteorder == "little" else "<"
@@ -69,7 +69,7 @@ class NpyCodec:
 
         return Pages(count, decode)
 
-    def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file with one array, in the byte order it had."""
         arrays = [
             page.pixels if page.alpha is None else np.dstack([page.pixels, page.alpha])

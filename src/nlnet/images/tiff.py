@@ -17,7 +17,7 @@ from nlnet.images.ifd import Entry, Tags, page_offsets, read_directory, read_lay
 from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, get_field, reason_of
 from nlnet.images.metadata import Metadata
 from nlnet.images.tiff_writing import encode_pages
-from nlnet.images.writing import WritingOptions
+from nlnet.images.writing import PLAIN, WritingOptions
 
 _UNSIGNED, _SIGNED, _FLOAT = 1, 2, 3
 _PALETTE = 3
@@ -96,7 +96,7 @@ class TiffCodec(VipsCodec):
 
         return Pages(len(pages), decode)
 
-    def encode(self, pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         return encode_pages(pages)
 
