@@ -76,8 +76,8 @@ load: setup  ## 50 clients at once for a minute on the web server
 	$(BIN)/python -m benchmarks.load
 
 .PHONY: fuzz-files bench-noise
-fuzz-files: setup  ## 2,000 damaged image files of every format through the reader
-	NLNET_FUZZ_FILES=2000 $(BIN)/python -m pytest tests/test_fuzz_files.py
+fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
+	NLNET_FUZZ_FILES=10000 $(BIN)/python -m pytest -s tests/test_fuzz_files.py
 
 bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs the data folder
 	$(BIN)/python -m benchmarks.estimator

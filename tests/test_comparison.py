@@ -243,4 +243,4 @@ def test_noise_of_a_stack_and_bad_calls(tmp_path: Path, fails: Callable[..., str
     assert "'auto' must be a number" in fails("add-noise", *files, "--sigma", "auto")
     assert "--overwrite" in fails("add-noise", *files, "--sigma", 5)
     png = [files[0], "-o", tmp_path / "out.png", "--sigma", 5]
-    assert "PNG cannot hold float64 values; write npy" in fails("add-noise", *png)
+    assert "PNG cannot hold float64 values; write TIFF or npy" in fails("add-noise", *png)

@@ -15,6 +15,7 @@ from nlnet.errors import Cancelled, FileError, InputError, ModelError, NLNetErro
 if TYPE_CHECKING:
     from nlnet.config import NetworkConfig
     from nlnet.denoising import denoise
+    from nlnet.images import read_image, read_pages, write_image, write_pages
     from nlnet.model import Model, load_model
     from nlnet.noise.estimation import estimate_noise
     from nlnet.noise.record import Noise
@@ -38,6 +39,10 @@ __all__ = [
     "estimate_noise",
     "estimate_sigma",
     "load_model",
+    "read_image",
+    "read_pages",
+    "write_image",
+    "write_pages",
 ]
 
 _LAZY = {
@@ -49,6 +54,10 @@ _LAZY = {
     "estimate_noise": "nlnet.noise.estimation",
     "estimate_sigma": "nlnet.noise.white",
     "load_model": "nlnet.model",
+    "read_image": "nlnet.images",
+    "read_pages": "nlnet.images",
+    "write_image": "nlnet.images",
+    "write_pages": "nlnet.images",
 }
 
 

@@ -8,7 +8,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_data_range, add_overwrite, whole_number
+from nlnet.cli.arguments import (
+    Subparsers,
+    add_data_range,
+    add_max_pixels,
+    add_overwrite,
+    whole_number,
+)
 from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
 
@@ -54,6 +60,7 @@ def add_parser(commands: Subparsers) -> None:
         help="page of stacks that the figure shows, counted from 0 (default: 0)",
     )
     add_data_range(parser)
+    add_max_pixels(parser)
     add_overwrite(parser)
     parser.set_defaults(run=run)
 
@@ -67,7 +74,8 @@ def run(arguments: argparse.Namespace) -> None:
     for source in paths:
         check_figure(arguments.output, overwrite=arguments.overwrite, source=source)
     name, *names = distinct_names(paths)
-    clean, *stacks = [read_pages(path) for path in paths]
+    limit = 1_000_000 * arguments.max_pixels
+    clean, *stacks = [read_pages(path, max_pixels=limit) for path in paths]
     others = list(zip(names, stacks, strict=True))
     page = arguments.page
     if not page < len(clean):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import (
     Subparsers,
     add_data_range,
+    add_max_pixels,
     add_overwrite,
     add_sigma,
     add_threads,
@@ -25,13 +26,15 @@ from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_clust
 from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
+from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from nlnet.file_denoising import Settings
 
 _DESCRIPTION = """\
-Remove white Gaussian noise from images: PNG, JPEG, WebP, TIFF (stacks too), PGM, PPM and npy.
+Remove white Gaussian noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM,
+PPM and npy.
 Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
 folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
 """
@@ -43,6 +46,7 @@ examples:
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
+  nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
   curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
@@ -106,6 +110,7 @@ def add_parser(commands: Subparsers) -> None:
         action="store_true",
         help="say what was done in lines of JSON, one for each file; on standard error with -o -",
     )
+    add_writing(parser)
     files = parser.add_argument_group("many files")
     files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
     files.add_argument(
@@ -124,13 +129,7 @@ def add_parser(commands: Subparsers) -> None:
         metavar="SIZE",
         help="memory for the work besides the image, such as 500M or 2G (default: no limit)",
     )
-    limits.add_argument(
-        "--max-pixels",
-        type=positive,
-        default=250,
-        metavar="MP",
-        help="megapixels above which an image is refused before it is decoded (default: 250)",
-    )
+    add_max_pixels(limits)
     limits.add_argument(
         "--device",
         default="cpu",
@@ -160,6 +159,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_memory=arguments.max_memory,
         device=arguments.device,
         max_pixels=1_000_000 * arguments.max_pixels,
+        writing=writing_options(arguments),
     )
     settings.check()
     output = Path(arguments.output)
@@ -173,6 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             return 0
         if means_volume(arguments):
+            check_writes_images(arguments)
             denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
             return 0
         if not _means_folder(arguments.inputs, arguments.output):
