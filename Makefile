@@ -24,7 +24,7 @@ $(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(INSTALL) -e '.[bench,dask,dev,import,plot,train,web]'
+	$(INSTALL) -e '.[bench,dask,dev,import,plot,raw,train,web]'
 	@touch $@
 
 setup: $(DEVELOPMENT)  ## install everything for development and benchmarks into .venv

@@ -21,6 +21,7 @@ from nlnet.cli.arguments import (
     share,
 )
 from nlnet.cli.denoise_folder import denoise_many
+from nlnet.cli.denoise_raw import add_development, development_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import findings_lines
 from nlnet.cli.output import check_figure, check_output
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Remove white Gaussian noise from images: PNG, JPEG, WebP, TIFF (stacks too), PGM, PPM and npy.
+Cameras' raw files are denoised before they are developed, with the noise found in them.
 Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
 folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
 """
@@ -42,6 +44,7 @@ examples:
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
+  nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
@@ -102,6 +105,7 @@ def add_parser(commands: Subparsers) -> None:
         help="files, or blocks of a zarr folder, at a time (default: 1)",
     )
     add_overwrite(files)
+    add_development(parser)
     limits = parser.add_argument_group("machine")
     add_threads(limits)
     limits.add_argument(
@@ -146,6 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_memory=arguments.max_memory,
         device=arguments.device,
         max_pixels=1_000_000 * arguments.max_pixels,
+        development=development_of(arguments),
     )
     settings.check()
     output = Path(arguments.output)
@@ -195,7 +200,8 @@ def _denoise_one(
     if arguments.preview is not None:
         _check_preview(arguments, source, target)
     with share_bar(source.name) as progress:
-        outcome = denoise_file(source, target, settings, progress)
+        keep = arguments.preview is not None
+        outcome = denoise_file(source, target, settings, progress, keep_before=keep)
     for line in findings_lines(outcome.findings):
         print(f"{source}: {line}")
     if arguments.preview is not None:
