@@ -80,6 +80,7 @@ bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs
 	$(BIN)/python -m benchmarks.estimator
 	$(BIN)/python -m benchmarks.sigmas
 	$(BIN)/python -m benchmarks.other_noise
+	$(BIN)/python -m benchmarks.raw
 
 .PHONY: docs
 docs: setup  ## build the documentation into build/docs; warnings are errors

@@ -16,23 +16,22 @@ _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def caught_complaints() -> Iterator[list[str]]:
-    """Catch LibRaw's complaints; the list has them after the block.
+def caught_complaints(complaints: list[str]) -> Iterator[None]:
+    """Catch LibRaw's complaints, and add them to the list when the block ends.
 
     LibRaw offers no other way than to look at what comes out. Whatever else is written to the
     standard error meanwhile, by other threads, follows when the block ends.
     """
-    said: list[str] = []
     with _lock, tempfile.TemporaryFile() as caught:
         try:
             sys.stderr.flush()
             original = os.dup(_STDERR)
         except (OSError, ValueError, AttributeError):  # there is no standard error to keep clean
-            yield said
+            yield
             return
         try:
             os.dup2(caught.fileno(), _STDERR)
-            yield said
+            yield
         finally:
             with contextlib.suppress(OSError, ValueError):
                 sys.stderr.flush()
@@ -40,7 +39,7 @@ def caught_complaints() -> Iterator[list[str]]:
             os.close(original)
             caught.seek(0)
             written = caught.read()
-            said.extend(match[1].decode("ascii") for match in _COMPLAINT.finditer(written))
+            complaints.extend(match[1].decode("ascii") for match in _COMPLAINT.finditer(written))
             _pass_on(_COMPLAINT.sub(b"", written))
 
 

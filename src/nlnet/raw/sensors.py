@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,7 +46,8 @@ def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
             raise FileError(f"Cannot read {source.name!r}: the file is empty.")
     raw = rawpy.RawPy()
     try:
-        with errors_of(source):
+        complaints: list[str] = []
+        with errors_of(source, complaints), caught_complaints(complaints):
             raw.open_file(os.fspath(path))
             source.check_pixels(raw.sizes.raw_width, raw.sizes.raw_height, max_pixels)
             raw.unpack()
@@ -56,14 +57,12 @@ def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
 
 
 @contextlib.contextmanager
-def errors_of(source: Source) -> Iterator[None]:
-    """Turn LibRaw's errors into a sentence."""
+def errors_of(source: Source, complaints: Sequence[str] = ()) -> Iterator[None]:
+    """Turn LibRaw's errors into a sentence, with its complaint if there was one."""
     import rawpy
 
-    said: list[str] = []
     try:
-        with caught_complaints() as said:
-            yield
+        yield
     except rawpy.LibRawFileUnsupportedError as error:
         raise FileError(
             f"Cannot read {source.name!r}: it is no raw file, or one of a camera that LibRaw "
@@ -74,7 +73,7 @@ def errors_of(source: Source) -> Iterator[None]:
     except (rawpy.LibRawError, RuntimeError, OSError, NotImplementedError) as error:
         if isinstance(error, FileError):
             raise
-        reason = said[0] if said else error.args[0] if error.args else ""
+        reason = next(iter((*complaints, *error.args)), "")
         words = reason.decode("ascii", "replace") if isinstance(reason, bytes) else reason
         raise source.damaged("raw", f"LibRaw: {words}") from error
 
