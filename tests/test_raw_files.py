@@ -284,7 +284,7 @@ def test_the_command(shot: Path, tmp_path: Path, capfd: pytest.CaptureFixture[st
     target, preview = tmp_path / "a.tif", tmp_path / "look.png"
     options = ["--highlight-mode", "Blend", "--preview", str(preview)]
     assert main(["denoise", str(shot), "-o", str(target), *options]) == 0
-    assert "photon noise of gain" in capfd.readouterr().out
+    assert "photon noise, gain" in capfd.readouterr().out
     assert target.exists()
     assert preview.exists()
     assert main(["denoise", str(cut(shot, 0.5)), "-o", str(tmp_path / "b.tif")]) == 2

@@ -189,11 +189,13 @@ def test_noise_is_found_for_every_pattern(pattern: tuple | None) -> None:
     )
 
 
-def test_saturated_and_clipped_pixels_do_not_mislead() -> None:
+@pytest.mark.parametrize("said", [1.0, 1.3])
+def test_saturated_and_clipped_pixels_do_not_mislead(said: float) -> None:
     clean = mosaic_of(scene(400, 400)) * 2.2
     noisy = np.clip(shoot(clean), 0, PEAK)  # half of it is white
     noisy[:100] = np.maximum(shoot(np.full((100, 400), 2.0)), 0)  # a quarter is clipped black
-    gain, _ = estimate_mosaic_noise(noisy, BAYER, PEAK)
+    noisy[200, 200] = 4 * PEAK  # a hot pixel
+    gain, _ = estimate_mosaic_noise(noisy, BAYER, said * PEAK)
     assert gain == pytest.approx(GAIN, rel=0.15)
 
 

@@ -186,7 +186,7 @@ def _denoise_raw(
         progress,
         keep_before=keep_before,
     )
-    noise = f"photon noise of gain {outcome.gain:.3g} and read noise {outcome.read:.3g}"
+    noise = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
     findings = Findings((outcome.sigma,), False, (noise, *outcome.notes))
     return Outcome(outcome.before, outcome.after, findings)
 

@@ -40,6 +40,9 @@ _LEAST_FLATTEST = 30
 _SATURATED = 0.95
 """Blocks that come so near to white are left out: their noise is clipped."""
 
+_BRIGHTEST = 0.999
+"""Share of the pixels that are not above white, whatever the file says; the others may be hot."""
+
 _CLIPPED_SHARE = 0.02
 """A group with more pixels than this at the lowest value of all is left out: it was clipped."""
 
@@ -91,6 +94,8 @@ def estimate_mosaic_noise(
     (True, True)
     """
     blocks = _sample(mosaic, pattern)
+    # Some sensors saturate below what their files say.
+    white = min(white, float(np.quantile(blocks[:, 0], _BRIGHTEST)))
     dark = blocks.max(axis=1) < _SATURATED * white
     if np.count_nonzero(dark) >= _LEAST_BLOCKS:
         blocks = blocks[dark]
