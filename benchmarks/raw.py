@@ -38,7 +38,8 @@ SIGMAS = (0, 3, 5, 8, 12, 16, 20, 25, 32, 40, 50, 65, 80, 100, 130)
 OUTPUT = PROJECT / "docs" / "results" / "raw.json"
 AFTER = "after demosaicing, the best sigma of each picture"
 SHIPPED = "color from phases, brightness at full size (shipped)"
-ESTIMATED = "the same, noise estimated"
+UNBALANCED = "the same, white balance unknown"
+ESTIMATED = "shipped, noise estimated"
 ROUTES: dict[str, raw_routes.Route] = {
     "four gray planes of half the size": raw_routes.four_gray_planes,
     "the mosaic as one gray image": raw_routes.one_gray_image,
@@ -101,6 +102,7 @@ def measure(camera: Camera, paths: Sequence[Path]) -> Iterator[dict[str, object]
         for name, route in ROUTES.items():
             score(name, _stabilised(route, noisy, camera.read))
         score(SHIPPED, _shipped(noisy, 1.0, camera.read))
+        score(UNBALANCED, denoise_mosaic(noisy, PATTERN, 1.0, camera.read))
         score(ESTIMATED, _shipped(noisy, *estimate_mosaic_noise(noisy, PATTERN, np.inf)))
     for name, values in figures.items():
         pictures, mosaics = zip(*values, strict=True)

@@ -17,7 +17,7 @@ from nlnet.images.formats import format_of
 from nlnet.raw.development import DEFAULT, Development
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.metadata import metadata_of
-from nlnet.raw.mosaic import blend_mosaic, denoise_mosaic
+from nlnet.raw.mosaic import blend_mosaic, by_bands, denoise_mosaic
 from nlnet.raw.sensors import Sensor, errors_of, opened
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ class _Picture:
         low = min(0.0, float(mosaic.min()))
         scale = _LARGEST / (max(self._white, float(mosaic.max())) - low)
         black = round(-low * scale)
-        visible = self._raw.raw_image_visible
-        visible[:] = np.clip(np.rint(mosaic * scale + black), 0, _LARGEST)
+        scaled = by_bands(mosaic, lambda rows: np.rint(rows * scale + black))
+        self._raw.raw_image_visible[:] = scaled.clip(0, _LARGEST, out=scaled)
         self._parameters |= {
             "user_black": black,
             "user_cblack": [0, 0, 0, 0],

@@ -45,6 +45,9 @@ _COLOR_SHARE = 2 / 3
 _LARGEST_BALANCE = 8.0
 """No light is so red or blue that a color needs more; it is a mistake in the file."""
 
+_BAND = 256
+"""Rows that are changed together."""
+
 Progress = Callable[[float], object]
 
 
@@ -113,10 +116,10 @@ def denoise_mosaic(
             progress=reporter,
         )
 
-    stable = stabilise(mosaic, gain, read)
+    stable = by_bands(mosaic, lambda rows: stabilise(rows, gain, read))
     contrast = _contrast(stable)
     if pattern is None:
-        return unstabilise(run(stable, 1.0, 0.0, 1.0), gain, read)
+        return by_bands(run(stable, 1.0, 0.0, 1.0), lambda rows: unstabilise(rows, gain, read))
     # Square roots of the balance do to square roots of the light what it does to the light: gray
     # objects become gray.
     balance = [math.sqrt(factor) for factor in check_balance(white_balance)]
@@ -134,9 +137,19 @@ def denoise_mosaic(
     sigma = math.sqrt(sum(balance[color] ** 2 for color in _sites(pattern)) / 4)
     stable -= chroma
     restored = run(stable, sigma, _COLOR_SHARE, 1 - _COLOR_SHARE)
+    del stable
     restored += chroma
     scale_sites(restored, pattern, [1 / factor for factor in balance])
-    return unstabilise(restored, gain, read)
+    return by_bands(restored, lambda rows: unstabilise(rows, gain, read))
+
+
+def by_bands(mosaic: FloatArray, change: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Change a mosaic some rows at a time: what is needed on the way has the size of these alone."""
+    changed = np.empty_like(mosaic)
+    for first in range(0, len(mosaic), _BAND):
+        rows = slice(first, first + _BAND)
+        changed[rows] = change(mosaic[rows])
+    return changed
 
 
 def blend_mosaic(
