@@ -144,7 +144,7 @@ def denoise_mosaic(
 
 
 def by_bands(mosaic: FloatArray, change: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Change a mosaic some rows at a time: what is needed on the way has the size of these alone."""
+    """Change a mosaic some rows at a time, so that intermediate results stay small."""
     changed = np.empty_like(mosaic)
     for first in range(0, len(mosaic), _BAND):
         rows = slice(first, first + _BAND)
