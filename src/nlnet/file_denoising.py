@@ -85,11 +85,14 @@ class Findings:
         Whether that was estimated.
     notes : tuple of str
         What was converted or left out.
+    noise : str
+        What the noise was found to be, where sigma alone does not say it.
     """
 
     sigmas: tuple[float, ...]
     estimated: bool
     notes: tuple[str, ...]
+    noise: str = ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -187,7 +190,7 @@ def _denoise_raw(
         keep_before=keep_before,
     )
     noise = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
-    findings = Findings((outcome.sigma,), False, (noise, *outcome.notes))
+    findings = Findings((outcome.sigma,), True, outcome.notes, noise)
     return Outcome(outcome.before, outcome.after, findings)
 
 
