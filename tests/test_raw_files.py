@@ -212,6 +212,17 @@ def test_mosaics_without_noise_are_left_as_they_are(level: int, tmp_path: Path) 
     assert np.ptp(read_image(tmp_path / "flat.tif").pixels, axis=(0, 1)).max() == 0
 
 
+def test_noise_that_does_not_grow_with_the_light(tmp_path: Path) -> None:
+    clean = mosaic_of(scene())
+    grain = np.random.default_rng(0).normal(0, 20.0, clean.shape)
+    truth = write_dng(tmp_path / "clean.dng", stored(clean))
+    noisy = write_dng(tmp_path / "noisy.dng", stored(clean + grain))
+    wanted = develop(truth, tmp_path / "clean.tif", strength=0.0) / 257
+    before = develop(noisy, tmp_path / "before.tif", strength=0.0) / 257
+    after = develop(noisy, tmp_path / "after.tif", noise=(0.0, 20.0)) / 257
+    assert psnr(wanted, after) > psnr(wanted, before) + 5
+
+
 def test_two_levels(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pixels = np.where(rng.random((64, 64)) < 0.5, BLACK, WHITE).astype(np.uint16)

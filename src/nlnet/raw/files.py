@@ -114,8 +114,9 @@ def denoise_raw_file(
             notes = ("left as it is, with noise below the steps of its values",)
             after = picture.develop()
         else:
-            # A gain of 0 is noise that does not grow; the transform takes a small one.
-            usable = max(gain, 1e-3 * (read**2 / sensor.white)), read
+            # Noise that does not grow with the light has no gain, but the transform needs one: so
+            # small that it changes little, and not so small that float32 is too coarse for it.
+            usable = max(gain, 0.1 * read**2 / sensor.white), read
             picture.put_back(_denoised(sensor, usable, settings, progress))
             after = picture.develop()
     write_image(target, after)
