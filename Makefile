@@ -24,7 +24,7 @@ $(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(INSTALL) -e '.[bench,dask,dev,import,plot,train,web]'
+	$(INSTALL) -e '.[bench,dask,dev,import,plot,raw,train,web]'
 	@touch $@
 
 setup: $(DEVELOPMENT)  ## install everything for development and benchmarks into .venv
@@ -83,6 +83,7 @@ bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs
 	$(BIN)/python -m benchmarks.estimator
 	$(BIN)/python -m benchmarks.sigmas
 	$(BIN)/python -m benchmarks.other_noise
+	$(BIN)/python -m benchmarks.raw
 
 .PHONY: docs
 docs: setup  ## build the documentation into build/docs; warnings are errors

@@ -31,6 +31,21 @@ def test_a_folder(tree: Path) -> None:
     assert planned("in") == {"in/a.TIF": "out/a.TIF", "in/b.png": "out/b.png"}
 
 
+def test_raw_files_become_pictures(tree: Path) -> None:
+    for name in ("IMG.CR3", "IMG.jpg", "x.unknown"):
+        (tree / "in" / "sub" / name).touch()
+    assert planned("in/sub") == {
+        "in/sub/IMG.CR3": "out/IMG.tif",
+        "in/sub/IMG.jpg": "out/IMG.jpg",
+        "in/sub/a.TIF": "out/a.TIF",
+    }
+    (tree / "in" / "sub" / "a.dng").touch()
+    assert planned("in/sub/a.dng") == {"in/sub/a.dng": "out/a.tif"}
+    (tree / "in" / "sub" / "IMG.dng").touch()
+    with pytest.raises(InputError, match="both become"):
+        planned("in/sub")
+
+
 def test_the_tree_is_mirrored(tree: Path) -> None:
     assert planned("in", recursive=True) == {
         "in/a.TIF": "out/a.TIF",

@@ -31,6 +31,8 @@ class Comparison:
 
 def preview_figure(outcome: Outcome, data_range: float | None = None) -> ImageFile:
     """Draw an image before and after denoising, and what was removed, made visible."""
+    if outcome.before is None:
+        raise InputError("The image before denoising was not kept.")
     before, after = (_on_255(image, data_range) for image in (outcome.before, outcome.after))
     removed = before - after
     spread = float(removed.std())

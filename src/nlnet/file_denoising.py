@@ -29,6 +29,8 @@ from nlnet.images.writing import PLAIN
 from nlnet.inputs import check_dtype
 from nlnet.model import select_model
 from nlnet.noise.white import estimate_sigma
+from nlnet.raw import is_raw
+from nlnet.raw.development import DEFAULT, Development
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Settings:
         Larger pages are refused before they are decoded.
     writing : WritingOptions
         Quality, depth and background of the files that are written.
+    development : Development
+        How LibRaw makes pictures of raw files.
     model, threads, max_memory, device
         As for `nlnet.denoise`.
     """
@@ -60,6 +64,7 @@ class Settings:
     device: str = "cpu"
     max_pixels: int = MAX_PIXELS
     writing: WritingOptions = PLAIN
+    development: Development = DEFAULT
 
     def check(self) -> None:
         """Raise what would go wrong with every file, before the first one is read.
@@ -86,11 +91,14 @@ class Findings:
         Whether that was estimated.
     notes : tuple of str
         What was converted or left out.
+    noise : str
+        What the noise was found to be, where sigma alone does not say it.
     """
 
     sigmas: tuple[float, ...]
     estimated: bool
     notes: tuple[str, ...]
+    noise: str = ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,12 +108,12 @@ class Outcome:
     Parameters
     ----------
     before, after : ImageFile
-        The first page.
+        The first page. Of a raw file, `before` is None unless it was asked for.
     findings : Findings
         What there is to say about it.
     """
 
-    before: ImageFile
+    before: ImageFile | None
     after: ImageFile
     findings: Findings
 
@@ -115,10 +123,13 @@ def denoise_file(
     target: Path,
     settings: Settings,
     progress: Callable[[float], object] | None = None,
+    *,
+    keep_before: bool = False,
 ) -> Outcome:
     """Denoise a file and write the result in the format that the target's suffix names.
 
-    A file in which no noise is found is copied as it is, if the format stays the same.
+    A file in which no noise is found is copied as it is, if the format stays the same. A raw file
+    is developed; what it looks like without denoising is in the outcome if `keep_before` says so.
 
     Raises
     ------
@@ -126,6 +137,8 @@ def denoise_file(
         As `nlnet.images.read_pages`, `nlnet.denoise` and `nlnet.images.write_pages`; the target is
         written as a whole or not at all.
     """
+    if is_raw(source):
+        return _denoise_raw(source, target, settings, progress, keep_before=keep_before)
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
@@ -150,6 +163,46 @@ def denoise_file(
     if estimated and settings.data_range is None:
         notes += _depth_hint(first)
     return Outcome(first, results[0], Findings(tuple(sigmas), estimated, notes))
+
+
+def _denoise_raw(
+    source: Path,
+    target: Path,
+    settings: Settings,
+    progress: Callable[[float], object] | None,
+    *,
+    keep_before: bool,
+) -> Outcome:
+    from nlnet.raw.files import RawSettings, denoise_raw_file
+
+    refused = {
+        "sigma (--sigma)": settings.sigma is not None,
+        "a model (--model)": settings.model != "auto",
+        "a data range (--data-range)": settings.data_range is not None,
+    }
+    for name, given in refused.items():
+        if given:
+            raise InputError(
+                f"{str(source)!r} is a raw file, whose noise and white are found in the file, so "
+                f"{name} cannot be given; a strength (--strength) can."
+            )
+    outcome = denoise_raw_file(
+        source,
+        target,
+        RawSettings(
+            strength=settings.strength,
+            development=settings.development,
+            threads=settings.threads,
+            max_memory=settings.max_memory,
+            device=settings.device,
+            max_pixels=settings.max_pixels,
+        ),
+        progress,
+        keep_before=keep_before,
+    )
+    noise = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
+    findings = Findings((outcome.sigma,), True, outcome.notes, noise)
+    return Outcome(outcome.before, outcome.after, findings)
 
 
 def blend(noisy: Array, denoised: Array, strength: float) -> Array:

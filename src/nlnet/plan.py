@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nlnet.errors import FileError, InputError
 from nlnet.images import SUFFIXES
+from nlnet.raw import RAW_SUFFIXES, is_raw
 from nlnet.volume_paths import is_zarr
 
 
@@ -56,7 +57,8 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
     ----------
     inputs : sequence of str
         Files, folders (of which every image is taken) and patterns such as ``shots/*.png``. What
-        lies below a folder, or below the fixed part of a pattern, keeps its place there.
+        lies below a folder, or below the fixed part of a pattern, keeps its place there. Raw
+        files become TIFF files.
     output : Path
         The folder for the results. It may lie inside an input folder: its files are not inputs.
     recursive : bool
@@ -80,9 +82,10 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
         found = sorted(search.expand(text))
         if not found and not search.errors:
             raise InputError(
-                f"There are no images in {text!r}; names must end in one of {', '.join(SUFFIXES)}."
+                f"There are no images in {text!r}; names must end in one of {', '.join(SUFFIXES)}, "
+                "or as those of cameras' raw files do."
             )
-        jobs.extend(Job(source, output / place) for source, place in found)
+        jobs.extend(Job(source, output / _renamed(place)) for source, place in found)
     jobs = list(dict.fromkeys(jobs))
     _check_targets(jobs)
     left_out = sorted(set(search.left_out), key=lambda left: left.path)
@@ -152,7 +155,13 @@ class _Search:
 
 def _is_image(name: str) -> bool:
     # Names that begin with a dot are hidden: other programs keep their own things there.
-    return not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES
+    suffix = Path(name).suffix.lower()
+    return not name.startswith(".") and (suffix in SUFFIXES or suffix in RAW_SUFFIXES)
+
+
+def _renamed(place: Path) -> Path:
+    """Return the name of a result: a raw file becomes a picture."""
+    return place.with_suffix(".tif") if is_raw(place) else place
 
 
 def _is_same(path: Path, other: Path) -> bool:

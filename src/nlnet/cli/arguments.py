@@ -31,7 +31,7 @@ def add_data_range(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--data-range``."""
     parser.add_argument(
         "--data-range",
-        type=_positive_number,
+        type=positive_number,
         metavar="W",
         help="value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
         "(default: 255, 65535 or 1.0, as the depth is)",
@@ -127,7 +127,8 @@ def _sigma_or_auto(text: str) -> float | None:
         raise argparse.ArgumentTypeError(f"{error}, or 'auto'") from error
 
 
-def _positive_number(text: str) -> float:
+def positive_number(text: str) -> float:
+    """Parse a number above 0."""
     number = _number(text)
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0")

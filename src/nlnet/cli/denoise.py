@@ -22,6 +22,7 @@ from nlnet.cli.arguments import (
     share,
 )
 from nlnet.cli.denoise_folder import denoise_many
+from nlnet.cli.denoise_raw import add_development, development_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from nlnet.file_denoising import Settings
 
 _DESCRIPTION = """\
-Remove white Gaussian noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM,
-PPM and npy.
+Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM, PPM and npy.
+Cameras' raw files are denoised before they are developed, with the noise found in them.
 Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
 folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
 """
@@ -47,6 +48,7 @@ examples:
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
   nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
+  nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
   curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
@@ -121,6 +123,7 @@ def add_parser(commands: Subparsers) -> None:
         help="files, or blocks of a zarr folder, at a time (default: 1)",
     )
     add_overwrite(files)
+    add_development(parser)
     limits = parser.add_argument_group("machine")
     add_threads(limits)
     limits.add_argument(
@@ -160,6 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
         device=arguments.device,
         max_pixels=1_000_000 * arguments.max_pixels,
         writing=writing_options(arguments),
+        development=development_of(arguments),
     )
     settings.check()
     output = Path(arguments.output)
@@ -231,7 +235,8 @@ def _denoise_one(
     if arguments.preview is not None:
         _check_preview(arguments, source, target)
     with share_bar(source.name) as progress:
-        outcome = denoise_file(source, target, settings, progress)
+        keep = arguments.preview is not None
+        outcome = denoise_file(source, target, settings, progress, keep_before=keep)
     piped = arguments.output == STREAM
     shown = Path(arguments.inputs[0]), Path(arguments.output)
     for line in outcome_lines(*shown, outcome.findings, as_json=arguments.json):

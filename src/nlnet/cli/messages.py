@@ -37,6 +37,8 @@ def findings_lines(findings: Findings) -> list[str]:
 def _estimate(findings: Findings) -> list[str]:
     from nlnet.denoising import NO_NOISE
 
+    if findings.noise:
+        return [findings.noise]
     if not findings.estimated:
         return []
     sigmas = findings.sigmas

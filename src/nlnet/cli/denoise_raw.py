@@ -1,0 +1,74 @@
+"""The options of ``nlnet denoise`` for raw files, under the names LibRaw gives them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from nlnet.cli.arguments import positive_number
+
+if TYPE_CHECKING:
+    from nlnet.raw.development import Development
+
+
+def add_development(parser: argparse.ArgumentParser) -> None:
+    """Add the options of development."""
+    from nlnet.raw.development import (
+        DEFAULT,
+        DEMOSAIC_ALGORITHMS,
+        HIGHLIGHT_MODES,
+        OUTPUT_COLORS,
+    )
+
+    group = parser.add_argument_group(
+        "raw files", "how LibRaw develops them; they become TIFF files of 16 bits in a folder"
+    )
+    group.add_argument(
+        "--use-auto-wb",
+        action="store_true",
+        help="balance white by the picture itself (default: as the camera did)",
+    )
+    group.add_argument(
+        "--no-auto-bright",
+        action="store_true",
+        help="do not raise the brightness until a hundredth of the pixels is white",
+    )
+    group.add_argument(
+        "--bright",
+        type=positive_number,
+        default=DEFAULT.bright,
+        metavar="X",
+        help="factor of the brightness (default: 1)",
+    )
+    group.add_argument(
+        "--highlight-mode",
+        choices=HIGHLIGHT_MODES,
+        default=DEFAULT.highlight_mode,
+        help="what becomes of saturated pixels (default: Clip)",
+    )
+    group.add_argument(
+        "--output-color",
+        choices=tuple(OUTPUT_COLORS),
+        default=DEFAULT.output_color,
+        help="color space; P3D65 is Display P3 (default: sRGB)",
+    )
+    group.add_argument(
+        "--demosaic-algorithm",
+        choices=DEMOSAIC_ALGORITHMS,
+        default=DEFAULT.demosaic_algorithm,
+        help="how the colors that a pixel lacks are found (default: AHD)",
+    )
+
+
+def development_of(arguments: argparse.Namespace) -> Development:
+    """Return the options as they were given."""
+    from nlnet.raw.development import Development
+
+    return Development(
+        use_auto_wb=arguments.use_auto_wb,
+        no_auto_bright=arguments.no_auto_bright,
+        bright=arguments.bright,
+        highlight_mode=arguments.highlight_mode,
+        output_color=arguments.output_color,
+        demosaic_algorithm=arguments.demosaic_algorithm,
+    )

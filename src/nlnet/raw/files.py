@@ -1,0 +1,213 @@
+"""Raw files: read by rawpy, denoised as mosaics, developed by LibRaw, and written as pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.arrays import Array
+from nlnet.images import MAX_PIXELS, ImageFile, check_format, losses, write_image
+from nlnet.images.content import Source
+from nlnet.images.formats import format_of
+from nlnet.raw.development import DEFAULT, Development
+from nlnet.raw.estimation import estimate_mosaic_noise
+from nlnet.raw.metadata import metadata_of
+from nlnet.raw.mosaic import blend_mosaic, by_bands, denoise_mosaic
+from nlnet.raw.sensors import Sensor, errors_of, opened
+
+if TYPE_CHECKING:
+    import rawpy
+
+_LARGEST = 65535
+_ADJUSTED = 0.75
+"""LibRaw takes the largest value for white if it is above this part of the nominal white."""
+
+_QUANTIZATION = 0.3
+"""Noise below the steps of the sensor's numbers: a tenth of their square is their own noise."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RawSettings:
+    """How to denoise raw files; the parts are as for `nlnet.denoise` and `Development`."""
+
+    strength: float | tuple[float, float] = 1.0
+    noise: tuple[float, float] | None = None
+    development: Development = DEFAULT
+    threads: int | None = None
+    max_memory: int | None = None
+    device: str = "cpu"
+    max_pixels: int = MAX_PIXELS
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RawOutcome:
+    """What was done to a raw file.
+
+    Parameters
+    ----------
+    before : ImageFile or None
+        The picture without denoising, if it was asked for.
+    after : ImageFile
+        The picture as it was written.
+    gain, read : float
+        The noise, in the numbers of the sensor: its variance is ``gain * x + read**2``.
+    sigma : float
+        Its standard deviation at a quarter of white, if white is 255.
+    notes : tuple of str
+        What else there is to say.
+    """
+
+    before: ImageFile | None
+    after: ImageFile
+    gain: float
+    read: float
+    sigma: float
+    notes: tuple[str, ...]
+
+
+def denoise_raw_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    settings: RawSettings,
+    progress: Callable[[float], object] | None = None,
+    *,
+    keep_before: bool = False,
+) -> RawOutcome:
+    """Denoise the mosaic of a raw file, develop it, and write the picture.
+
+    Parameters
+    ----------
+    source, target : path
+        The raw file, and the picture to write: of 16 bits if the format its suffix names has them.
+    settings : RawSettings
+        How to do it.
+    progress : callable, optional
+        As for `nlnet.denoise`.
+    keep_before : bool
+        Develop the noisy mosaic, too.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, cut short, or of a sensor that LibRaw does not know; or if the
+        target cannot be written. Nothing is written then.
+    InputError
+        If the sensor is of a kind that is not supported, rawpy is missing, or as for
+        `nlnet.denoise`.
+    """
+    origin = Source.of_path(source)
+    bits = 16 if "uint16" in format_of(target).depths else 8
+    with opened(source, settings.max_pixels) as raw:
+        sensor = Sensor.of(origin, raw)
+        _check_target(target, sensor, bits)
+        picture = _Picture(origin, raw, sensor, settings.development, bits)
+        before = picture.develop() if keep_before else None
+        noise = settings.noise or estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)
+        gain, read = noise
+        notes: tuple[str, ...] = ()
+        if sensor.sigma(noise) < _QUANTIZATION:
+            notes = ("left as it is, with noise below the steps of its values",)
+            after = picture.develop()
+        else:
+            # Noise that does not grow with the light has no gain, but the transform needs one: so
+            # small that it changes little, and not so small that float32 is too coarse for it.
+            usable = max(gain, 0.1 * read**2 / sensor.white), read
+            picture.put_back(_denoised(sensor, usable, settings, progress))
+            after = picture.develop()
+    write_image(target, after)
+    sigma = sensor.sigma(noise) * 255 / sensor.white
+    return RawOutcome(before, after, gain, read, sigma, notes + losses(target, after))
+
+
+class _Picture:
+    """A raw file that can be developed, as it is or with another mosaic."""
+
+    def __init__(
+        self,
+        source: Source,
+        raw: rawpy.RawPy,
+        sensor: Sensor,
+        development: Development,
+        bits: int,
+    ) -> None:
+        self._source = source
+        self._raw = raw
+        # LibRaw would look at the largest value of the mosaic it develops; with less noise that
+        # is smaller, and the picture would come out brighter than the noisy one.
+        largest = float(sensor.mosaic.max())
+        adjusted = _ADJUSTED * sensor.white < largest < sensor.white
+        self._white = largest if adjusted else sensor.white
+        self._parameters: dict[str, Any] = {
+            **development.parameters(),
+            "output_bps": bits,
+            "adjust_maximum_thr": 0.0,
+            "user_sat": round(self._white),
+        }
+        color = None if sensor.pattern is None else development.output_color
+        self._metadata = metadata_of(source, _thumbnail(raw), color)
+
+    def put_back(self, mosaic: npt.NDArray[np.float32]) -> None:
+        """Replace the mosaic, on a scale that uses all 16 bits: rounding must not make steps."""
+        low = min(0.0, float(mosaic.min()))
+        scale = _LARGEST / (max(self._white, float(mosaic.max())) - low)
+        black = round(-low * scale)
+        scaled = by_bands(mosaic, lambda rows: np.rint(rows * scale + black))
+        self._raw.raw_image_visible[:] = scaled.clip(0, _LARGEST, out=scaled)
+        self._parameters |= {
+            "user_black": black,
+            "user_cblack": [0, 0, 0, 0],
+            # LibRaw takes black away before it looks at this.
+            "user_sat": round(self._white * scale),
+        }
+
+    def develop(self) -> ImageFile:
+        """Let LibRaw make the picture, upright."""
+        with errors_of(self._source):
+            pixels: Array = self._raw.postprocess(**self._parameters)
+        if pixels.shape[-1] == 1:
+            pixels = pixels[..., 0]
+        return ImageFile(np.array(pixels), metadata=self._metadata)
+
+
+def _denoised(
+    sensor: Sensor,
+    noise: tuple[float, float],
+    settings: RawSettings,
+    progress: Callable[[float], object] | None,
+) -> npt.NDArray[np.float32]:
+    denoised = denoise_mosaic(
+        sensor.mosaic,
+        sensor.pattern,
+        *noise,
+        white_balance=sensor.white_balance,
+        threads=settings.threads,
+        max_memory=settings.max_memory,
+        device=settings.device,
+        progress=progress,
+    )
+    return blend_mosaic(
+        sensor.mosaic, denoised, sensor.pattern, settings.strength, sensor.white_balance
+    ).astype(np.float32, copy=False)
+
+
+def _thumbnail(raw: rawpy.RawPy) -> bytes | None:
+    """Return the JPEG file inside of a raw file, None if there is none to be read."""
+    import rawpy
+
+    try:
+        thumbnail = raw.extract_thumb()
+    except (rawpy.LibRawError, RuntimeError, OSError, NotImplementedError):
+        return None
+    return bytes(thumbnail.data) if thumbnail.format == rawpy.ThumbFormat.JPEG else None
+
+
+def _check_target(target: str | os.PathLike[str], sensor: Sensor, bits: int) -> None:
+    """Raise what would go wrong on writing, before the work."""
+    shape = (*sensor.mosaic.shape, 3) if sensor.pattern is not None else sensor.mosaic.shape
+    depth = np.uint16 if bits == 16 else np.uint8
+    check_format(target, ImageFile(np.broadcast_to(depth(0), shape)))

@@ -1,0 +1,256 @@
+"""Denoising the mosaic of a color filter array, as arrays with no file in sight.
+
+Photon and read noise become white and of one strength by the generalised Anscombe transform. Then a
+mosaic is brightness, which is there at every pixel, plus color, which is smooth:
+
+1. Colors are interpolated, and the four phases of the mosaic, each an RGB image of half the size in
+   which noise is nearly white, pass through the color model. How far each pixel's color is from its
+   brightness there is kept; the brightness itself is thrown away.
+2. The mosaic without that is a gray image of full size. Its noise is still the sensor's: white. It
+   passes through the gray model.
+3. The color comes back.
+
+`docs/raw.md` has what other ways give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from nlnet.arrays import FloatArray
+from nlnet.denoising import denoise
+from nlnet.errors import InputError
+from nlnet.raw.demosaicing import (
+    GREEN,
+    PHASES,
+    Pattern,
+    interpolate,
+    pad,
+    variances,
+)
+from nlnet.raw.stabilisation import stabilise, unstabilise
+
+SMALLEST_SIDE = 16
+"""A phase has half of it, and patches must find others that are like them."""
+
+_CORRELATED = 1.1
+"""The noise of interpolated colors is a little correlated, which takes a somewhat larger sigma."""
+
+_COLOR_SHARE = 2 / 3
+"""Of the whole work, what the four phases in color take."""
+
+_LARGEST_BALANCE = 8.0
+"""No light is so red or blue that a color needs more; it is a mistake in the file."""
+
+_BAND = 256
+"""Rows that are changed together."""
+
+Progress = Callable[[float], object]
+
+
+def denoise_mosaic(
+    mosaic: FloatArray,
+    pattern: Pattern | None,
+    gain: float,
+    read: float,
+    *,
+    white_balance: Sequence[float] = (1.0, 1.0, 1.0),
+    threads: int | None = None,
+    max_memory: int | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> FloatArray:
+    """Remove the photon and read noise of a sensor's mosaic.
+
+    Parameters
+    ----------
+    mosaic : array
+        (H, W), float32 or float64, black being 0; noise may have made values negative.
+    pattern : ((int, int), (int, int)) or None
+        Colors of the upper left 2x2 pixels, 0 for red, 1 for green, 2 for blue: any of the four
+        Bayer patterns. None for a sensor without colors.
+    gain, read : float
+        The noise: its variance is ``gain * x + read**2``, in the units of the mosaic.
+    white_balance : sequence of 3 floats
+        What red, green and blue are multiplied with to make gray of a gray object. Colors are
+        denoised best if it is right, but it changes no color.
+    threads, max_memory, device, progress
+        As for `nlnet.denoise`.
+
+    Returns
+    -------
+    array
+        The denoised mosaic, of the same shape and dtype.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    Cancelled
+        If `progress` returned False.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> photons = rng.poisson(100, size=(64, 64)).astype(np.float32)
+    >>> denoised = denoise_mosaic(photons, ((0, 1), (1, 2)), gain=1.0, read=0.0)
+    >>> bool(denoised.std() < photons.std() / 4)
+    True
+    """
+    _check(mosaic, gain, read)
+
+    def run(image: FloatArray, sigma: float, first: float, share: float) -> FloatArray:
+        reporter = None if progress is None else _part(progress, first, share)
+        return denoise(
+            image,
+            sigma,
+            data_range=max(contrast, sigma),
+            channel_axis=None if image.ndim == 2 else 0,
+            clip=False,
+            threads=threads,
+            max_memory=max_memory,
+            device=device,
+            progress=reporter,
+        )
+
+    stable = by_bands(mosaic, lambda rows: stabilise(rows, gain, read))
+    contrast = _contrast(stable)
+    if pattern is None:
+        return by_bands(run(stable, 1.0, 0.0, 1.0), lambda rows: unstabilise(rows, gain, read))
+    # Square roots of the balance do to square roots of the light what it does to the light: gray
+    # objects become gray.
+    balance = [math.sqrt(factor) for factor in check_balance(white_balance)]
+    scale_sites(stable, pattern, balance)
+    chroma = np.empty_like(stable)
+    padded = pad(stable)
+    for number, phase in enumerate(PHASES):
+        row, column = phase
+        noise = variances(pattern, phase, [factor**2 for factor in balance])
+        sigma = _CORRELATED * math.sqrt(sum(noise) / 3)
+        share = _COLOR_SHARE / len(PHASES)
+        colors = run(interpolate(padded, pattern, phase), sigma, number * share, share)
+        chroma[row::2, column::2] = colors[pattern[row][column]] - colors.mean(axis=0)
+    del padded
+    sigma = math.sqrt(sum(balance[color] ** 2 for color in _sites(pattern)) / 4)
+    stable -= chroma
+    restored = run(stable, sigma, _COLOR_SHARE, 1 - _COLOR_SHARE)
+    del stable
+    restored += chroma
+    scale_sites(restored, pattern, [1 / factor for factor in balance])
+    return by_bands(restored, lambda rows: unstabilise(rows, gain, read))
+
+
+def by_bands(mosaic: FloatArray, change: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Change a mosaic some rows at a time, so that intermediate results stay small."""
+    changed = np.empty_like(mosaic)
+    for first in range(0, len(mosaic), _BAND):
+        rows = slice(first, first + _BAND)
+        changed[rows] = change(mosaic[rows])
+    return changed
+
+
+def blend_mosaic(
+    noisy: FloatArray,
+    denoised: FloatArray,
+    pattern: Pattern | None,
+    strength: float | tuple[float, float],
+    white_balance: Sequence[float] = (1.0, 1.0, 1.0),
+) -> FloatArray:
+    """Put back a part of what was removed: all colors alike, or brightness and color apart.
+
+    Parameters
+    ----------
+    noisy, denoised : array
+        The mosaic before and after.
+    pattern, white_balance
+        As for `denoise_mosaic`.
+    strength : float or (float, float)
+        Share of the noise that is to be gone, from 0 to 1; a pair is for brightness and color.
+
+    Raises
+    ------
+    InputError
+        If there is a pair, but no color.
+
+    Examples
+    --------
+    >>> before, after = np.full((16, 16), 10.0), np.full((16, 16), 6.0)
+    >>> blend_mosaic(before, after, None, 0.5)[0, 0]
+    np.float64(8.0)
+    """
+    if not isinstance(strength, tuple):
+        kept = 1 - strength
+        return denoised if kept == 0 else np.asarray(denoised + kept * (noisy - denoised))
+    if pattern is None:
+        raise InputError(
+            "strength is a pair, for brightness and color, but the sensor has no colors; "
+            "give one number."
+        )
+    luma, chroma = strength
+    balance = check_balance(white_balance)
+    removed = noisy - denoised
+    scale_sites(removed, pattern, balance)
+    padded = pad(removed)
+    for row, column in PHASES:
+        brightness = interpolate(padded, pattern, (row, column)).mean(axis=0)
+        site = removed[row::2, column::2]
+        site *= 1 - chroma
+        site += (chroma - luma) * brightness
+    scale_sites(removed, pattern, [1 / factor for factor in balance])
+    return np.asarray(denoised + removed)
+
+
+def scale_sites(mosaic: FloatArray, pattern: Pattern, factors: Sequence[float]) -> None:
+    """Multiply the pixels of each color by a factor, in place."""
+    for row, column in PHASES:
+        mosaic[row::2, column::2] *= factors[pattern[row][column]]
+
+
+def check_balance(white_balance: Sequence[float]) -> list[float]:
+    """Return the white balance with green as 1, and no factor out of all bounds."""
+    red, green, blue = white_balance
+    if not min(red, green, blue) > 0 or not math.isfinite(red + green + blue):
+        raise InputError(f"white_balance is {white_balance!r}, but must be three numbers above 0.")
+    return [
+        min(max(factor / green, 1 / _LARGEST_BALANCE), _LARGEST_BALANCE)
+        for factor in (red, green, blue)
+    ]
+
+
+def is_bayer(pattern: Pattern) -> bool:
+    """Tell whether two of the pixels are green and lie on a diagonal, with red and blue beside."""
+    colors = _sites(pattern)
+    greens = pattern[0][0] == pattern[1][1] == GREEN or pattern[0][1] == pattern[1][0] == GREEN
+    return greens and sorted(colors) == [0, 1, 1, 2]
+
+
+def _sites(pattern: Pattern) -> Iterator[int]:
+    return (color for row in pattern for color in row)
+
+
+def _check(mosaic: FloatArray, gain: float, read: float) -> None:
+    if mosaic.ndim != 2 or mosaic.dtype.kind != "f" or min(mosaic.shape) < SMALLEST_SIDE:
+        raise InputError(
+            f"The mosaic is {mosaic.dtype} of shape {mosaic.shape}, but must be floating, (H, W), "
+            f"and at least {SMALLEST_SIDE} pixels high and wide."
+        )
+    if not (0 < gain < math.inf and 0 <= read < math.inf):
+        raise InputError(
+            f"The noise has gain {gain:g} and read noise {read:g}, but the gain must be above 0 "
+            "and the read noise at least 0."
+        )
+
+
+def _contrast(stable: FloatArray) -> float:
+    """Return what lies between dark and bright, few pixels aside; it decides on the model."""
+    step = max(1, math.isqrt(stable.size // 100_000))
+    dark, bright = np.percentile(stable[::step, ::step], [0.1, 99.9])
+    return float(bright - dark)
+
+
+def _part(progress: Progress, first: float, share: float) -> Progress:
+    """Progress of one step as a share of all."""
+    return lambda done: progress(first + share * done)

@@ -1,0 +1,163 @@
+"""Opening raw files with rawpy: what LibRaw knows of a sensor, and its errors as sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.errors import FileError, InputError
+from nlnet.images.content import PathLike, Source
+from nlnet.raw.complaints import caught_complaints
+from nlnet.raw.demosaicing import PHASES, Pattern
+from nlnet.raw.mosaic import SMALLEST_SIDE, is_bayer
+
+if TYPE_CHECKING:
+    import rawpy
+
+
+@contextlib.contextmanager
+def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
+    """Open and unpack a raw file of at most so many pixels.
+
+    Raises
+    ------
+    FileError
+        If it is damaged, cut short, or not known to LibRaw.
+    InputError
+        If it is larger, or rawpy is missing.
+    """
+    source = Source.of_path(path)
+    try:
+        import rawpy
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"Cannot read {source.name!r}: raw files need rawpy, which is not installed: "
+            "pip install 'nlnet[raw]'."
+        ) from error
+
+    with source.open() as stream:  # which says so if there is nothing to read
+        if not stream.read(1):
+            raise FileError(f"Cannot read {source.name!r}: the file is empty.")
+    raw = rawpy.RawPy()
+    try:
+        complaints: list[str] = []
+        with errors_of(source, complaints), caught_complaints(complaints):
+            raw.open_file(os.fspath(path))
+            source.check_pixels(raw.sizes.raw_width, raw.sizes.raw_height, max_pixels)
+            raw.unpack()
+        yield raw
+    finally:
+        raw.close()
+
+
+@contextlib.contextmanager
+def errors_of(source: Source, complaints: Sequence[str] = ()) -> Iterator[None]:
+    """Turn LibRaw's errors into a sentence, with its complaint if there was one."""
+    import rawpy
+
+    try:
+        yield
+    except rawpy.LibRawFileUnsupportedError as error:
+        raise FileError(
+            f"Cannot read {source.name!r}: it is no raw file, or one of a camera that LibRaw "
+            f"{'.'.join(map(str, rawpy.libraw_version))} does not know."
+        ) from error
+    except rawpy.LibRawUnsufficientMemoryError as error:
+        raise MemoryError(f"LibRaw has too little memory for {source.name!r}.") from error
+    except (rawpy.LibRawError, RuntimeError, OSError, NotImplementedError) as error:
+        if isinstance(error, FileError):
+            raise
+        reason = next(iter((*complaints, *error.args)), "")
+        words = reason.decode("ascii", "replace") if isinstance(reason, bytes) else reason
+        raise source.damaged("raw", f"LibRaw: {words}") from error
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sensor:
+    """The mosaic and what LibRaw knows of it; black is 0 here."""
+
+    mosaic: npt.NDArray[np.float32]
+    pattern: Pattern | None
+    white: float
+    white_balance: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, source: Source, raw: rawpy.RawPy) -> Sensor:
+        """Read the mosaic; refuse kinds of sensors that are not supported by their names."""
+        indices = _filter_array(source, raw)
+        pattern = None if indices is None else _pattern(source, raw, indices)
+        visible = raw.raw_image_visible
+        if min(visible.shape) < SMALLEST_SIDE:
+            raise InputError(
+                f"{source.name!r} has {visible.shape[1]}x{visible.shape[0]} pixels, but must have "
+                f"at least {SMALLEST_SIDE}x{SMALLEST_SIDE}."
+            )
+        mosaic = visible.astype(np.float32)
+        black = raw.black_level_per_channel
+        for row, column in PHASES:
+            index = 0 if indices is None else indices[row, column]
+            mosaic[row::2, column::2] -= black[index]
+        white = float(raw.white_level) - min(black)
+        if white <= 0:
+            raise FileError(f"Cannot read {source.name!r}: its white level is below black.")
+        return cls(mosaic, pattern, white, _white_balance(raw))
+
+    def sigma(self, noise: tuple[float, float]) -> float:
+        """Return the standard deviation of the noise at a quarter of white."""
+        gain, read = noise
+        return float(np.sqrt(gain * self.white / 4 + read**2))
+
+
+def _filter_array(source: Source, raw: rawpy.RawPy) -> npt.NDArray[np.uint8] | None:
+    """Return LibRaw's numbers of the colors of the first 2x2 visible pixels, None for no colors."""
+    import rawpy
+
+    if raw.raw_type != rawpy.RawType.Flat:
+        raise _refused(source, "has all colors in every pixel (linear DNG, Foveon or sRAW)")
+    with errors_of(source):
+        array = raw.raw_pattern
+    if array is None:
+        raise _refused(source, "has an unknown color filter array")
+    if raw.num_colors == 1:
+        return None
+    if array.shape == (6, 6):
+        raise _refused(source, "has an X-Trans color filter array")
+    if array.shape != (2, 2):
+        raise _refused(source, f"has a color filter array of {array.shape[0]}x{array.shape[1]}")
+    sizes = raw.sizes
+    return np.roll(array, (-sizes.top_margin, -sizes.left_margin), axis=(0, 1))
+
+
+def _pattern(source: Source, raw: rawpy.RawPy, indices: npt.NDArray[np.uint8]) -> Pattern:
+    letters = raw.color_desc.decode("ascii", "replace")
+    names = [[letters[index] for index in row] for row in indices]
+    try:
+        (a, b), (c, d) = [["RGB".index(name) for name in row] for row in names]
+    except ValueError:
+        raise _refused(source, f"has filters of the colors {letters}") from None
+    pattern = ((a, b), (c, d))
+    if not is_bayer(pattern):
+        raise _refused(source, f"has a color filter array of {letters} that is no Bayer pattern")
+    return pattern
+
+
+def _refused(source: Source, what: str) -> InputError:
+    return InputError(
+        f"The sensor of {source.name!r} {what}, but must be one with a Bayer pattern or without "
+        "colors; develop it with another program, and denoise the picture."
+    )
+
+
+def _white_balance(raw: rawpy.RawPy) -> tuple[float, float, float]:
+    """Return the camera's white balance, or else that of daylight, or else none."""
+    for factors in (raw.camera_whitebalance, raw.daylight_whitebalance):
+        red, green, blue = (float(factor) for factor in factors[:3])
+        if min(red, green, blue) > 0 and np.isfinite([red, green, blue]).all():
+            return red, green, blue
+    return 1.0, 1.0, 1.0
