@@ -20,6 +20,22 @@ from nlnet.noise import add_noise
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+COUNT_URLS = """
+  globalThis.liveUrls = new Set();
+  const [create, revoke] = [URL.createObjectURL, URL.revokeObjectURL];
+  URL.createObjectURL = (blob) => {
+    const url = create.call(URL, blob);
+    liveUrls.add(url);
+    return url;
+  };
+  URL.revokeObjectURL = (url) => {
+    liveUrls.delete(url);
+    revoke.call(URL, url);
+  };
+"""
+"""What keeps count of the blobs that the page holds by a URL."""
+
+
 @pytest.fixture(scope="module")
 def models(gray_model_file: Path, color_model_file: Path) -> list[Path]:
     """Model files to serve: none where the shipped models do for gray and color."""
@@ -54,6 +70,7 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
 
     def start(path: str = "/", **options: Any) -> Visit:
         contexts.append(browser.new_context(**{**DESKTOP, **options}))
+        contexts[-1].add_init_script(COUNT_URLS)
         visit = Visit(contexts[-1].new_page(), [], [])
         visit.page.on("request", lambda request: visit.requests.append(request.url))
         visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
