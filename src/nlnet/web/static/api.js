@@ -57,7 +57,7 @@ export async function preview(file, fields, signal, report) {
   return { blob, stretched: header("Nlnet-Stretched") === "yes" };
 }
 
-/** Send it, and send it again while the server is busy, as often and as late as it says. */
+/** Send it, and again while the server is busy and somebody waits for reports of it. */
 async function patiently(path, file, fields, signal, report) {
   for (let tries = 0; ; tries++) {
     try {
@@ -73,8 +73,8 @@ async function patiently(path, file, fields, signal, report) {
   }
 }
 
-/** One request, with news of the upload, of the place in the queue, and of the work. */
-function send(path, file, fields, signal, report = () => {}) {
+/** One request, with news of the upload, of the place in the queue, and of the work if wanted. */
+function send(path, file, fields, signal, report) {
   const job = crypto.getRandomValues(new Uint32Array(4)).join("-");
   const body = new FormData();
   for (const [name, value] of Object.entries({ ...fields, job })) body.set(name, value);
@@ -90,9 +90,11 @@ function send(path, file, fields, signal, report = () => {}) {
     };
     request.open("POST", path);
     request.responseType = "blob";
-    request.upload.onprogress = ({ loaded, total }) =>
-      report({ phase: "upload", share: total ? loaded / total : 0 });
-    request.upload.onload = () => follow(job, sent.signal, report);
+    if (report) {
+      request.upload.onprogress = ({ loaded, total }) =>
+        report({ phase: "upload", share: total ? loaded / total : 0 });
+      request.upload.onload = () => follow(job, sent.signal, report);
+    }
     request.onload = () => {
       const header = (name) => request.getResponseHeader(name);
       if (request.status === 200) end(resolve, { blob: request.response, header });
