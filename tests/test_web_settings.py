@@ -91,6 +91,8 @@ def test_a_gray_image_has_no_color_to_blend(client: TestClient) -> None:
         ("noise", "pink"),
         ("data_range", "-1"),
         ("data_range", "nan"),
+        ("data_range", "1e-30"),
+        ("data_range", "1e30"),
         ("format", "gif"),
         ("quality", "0"),
         ("quality", "101"),
@@ -120,6 +122,17 @@ def test_the_value_of_white(client: TestClient, gray_model: Model) -> None:
     np.testing.assert_array_equal(result, expected)
     shown = post(client, data, path="preview", data_range="4095")
     np.testing.assert_array_equal(pixels_of(shown), to_8_bits(pixels, Range(0, 4095)))
+
+
+@pytest.mark.parametrize("white", ["2e-9", "1e12"])
+@pytest.mark.parametrize("wanted", ["same", "jpeg", "tiff", "npy"])
+def test_extreme_values_of_white(client: TestClient, white: str, wanted: str) -> None:
+    pixels = np.zeros((20, 24), np.float32)
+    data = encode(ImageFile(pixels), ".npy")
+    fields = {"data_range": white, "format": wanted, "preview": "yes", "strength": "0.5"}
+    for sigma in ("25", "1e-6", "255"):
+        assert post(client, data, sigma=sigma, **fields).status_code == 200
+    assert post(client, data, path="preview", data_range=white).status_code == 200
 
 
 def test_dark_data_is_stretched_to_be_seen(client: TestClient) -> None:

@@ -9,7 +9,15 @@ from pydantic import BaseModel, Field
 
 from nlnet.web.catalog import AUTOMATIC
 from nlnet.web.output import MEDIA_TYPES
-from nlnet.web.settings import JPEG_QUALITY, KEY_PATTERN, NOISES, OUTPUTS, SAME_FORMAT
+from nlnet.web.settings import (
+    JPEG_QUALITY,
+    KEY_PATTERN,
+    LEAST_WHITE,
+    MOST_WHITE,
+    NOISES,
+    OUTPUTS,
+    SAME_FORMAT,
+)
 
 
 class ModelInfo(BaseModel):
@@ -93,6 +101,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def denoise_form(models: Sequence[str]) -> dict[str, Any]:
     """Return the form of ``/api/denoise``."""
     sigma = _number_or_auto(
+        0,
         255,
         "Standard deviation of the noise, where white is 255 whatever the depth of the file; "
         "'auto' measures it in the image. With noise 'poisson' it is always measured.",
@@ -123,7 +132,7 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         "With 'yes' the answer is a form of two files: 'file', the result, and 'preview', its "
         "first page as an 8-bit PNG.",
     )
-    return _form(
+    form = _form(
         file=_FILE,
         sigma=sigma,
         noise=noise,
@@ -135,6 +144,11 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         preview=preview,
         job=_JOB,
     )
+    form["requestBody"]["content"]["multipart/form-data"]["schema"]["not"] = {
+        "properties": {"noise": {"const": "poisson"}, "sigma": {"type": "number"}},
+        "required": ["noise", "sigma"],
+    }
+    return form
 
 
 def preview_form() -> dict[str, Any]:
@@ -174,10 +188,10 @@ def png() -> dict[str, Any]:
     }
 
 
-def _number_or_auto(most: float, description: str) -> dict[str, Any]:
+def _number_or_auto(least: float, most: float, description: str) -> dict[str, Any]:
     return {
         "anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": most},
+            {"type": "number", "exclusiveMinimum": least, "maximum": most},
             {"type": "string", "enum": [AUTOMATIC]},
         ],
         "default": AUTOMATIC,
@@ -195,7 +209,9 @@ def _choice(names: Sequence[str], description: str) -> dict[str, Any]:
 
 
 _DATA_RANGE = _number_or_auto(
-    1e30, "The value of white, such as 4095 for 12 bits; 'auto' takes it from the file."
+    LEAST_WHITE,
+    MOST_WHITE,
+    "The value of white, such as 4095 for 12 bits; 'auto' takes it from the file.",
 )
 _JOB = {
     "type": "string",

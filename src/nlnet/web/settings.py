@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping
 
@@ -18,6 +19,9 @@ OUTPUTS = {"png": ".png", "jpeg": ".jpg", "webp": ".webp", "tiff": ".tif", "npy"
 
 JPEG_QUALITY = 95
 """A lower quality would put new artefacts where the noise was."""
+
+LEAST_WHITE, MOST_WHITE = 1e-9, 1e12
+"""Between these, single precision has enough room on both sides."""
 
 KEY_PATTERN = "^[A-Za-z0-9-]{8,64}$"
 """What a client may call its job."""
@@ -82,11 +86,11 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> Settings:
         If a field holds something else than it may.
     """
     settings = Settings(
-        sigma=_number(fields, "sigma", AUTOMATIC, 255),
+        sigma=_number(fields, "sigma", 0.0, 255),
         noise=_choice(fields, "noise", NOISES),
         strength=_strength(fields.get("strength", "1")),
         model=fields.get("model", AUTOMATIC),
-        data_range=_number(fields, "data_range", AUTOMATIC, 1e30),
+        data_range=parse_data_range(fields),
         format=_choice(fields, "format", (SAME_FORMAT, *OUTPUTS)),
         quality=_quality(fields.get("quality", str(JPEG_QUALITY))),
         preview=_choice(fields, "preview", ("no", "yes")) == "yes",
@@ -103,7 +107,7 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> Settings:
 
 def parse_data_range(fields: Mapping[str, str]) -> float | None:
     """Return the value of white that a form names, if it does."""
-    return _number(fields, "data_range", AUTOMATIC, 1e30)
+    return _number(fields, "data_range", LEAST_WHITE, MOST_WHITE)
 
 
 def parse_key(fields: Mapping[str, str]) -> str | None:
@@ -116,19 +120,20 @@ def parse_key(fields: Mapping[str, str]) -> str | None:
     return key
 
 
-def _number(fields: Mapping[str, str], name: str, default: str, most: float) -> float | None:
-    text = fields.get(name, default)
-    if text == default:
+def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> float | None:
+    """Return a number above `least`, None for what is to be found out."""
+    text = fields.get(name, AUTOMATIC)
+    if text == AUTOMATIC:
         return None
     try:
         number = float(text)
     except ValueError:
-        number = -1.0
+        number = math.nan
     # Written so that NaN does not pass.
-    if not 0 < number <= most:
+    if not least < number <= most:
         raise InputError(
-            f"{name} is {text[:40]!r}, but must be {default!r} or a number above 0 and at most "
-            f"{most:g}."
+            f"{name} is {text[:40]!r}, but must be {AUTOMATIC!r} or a number above {least:g} and "
+            f"at most {most:g}."
         )
     return number
 
