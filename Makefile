@@ -113,6 +113,12 @@ dist: setup  ## build the wheel and the source distribution, with the weights in
 clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
 
+.PHONY: screenshots
+screenshots: setup  ## the pictures of the web page in docs/web.md
+	.ci/install-browser
+	$(INSTALL) -e '.[browser]'
+	$(BIN)/python -m scripts.screenshots
+
 .PHONY: figures
 figures: setup  ## the pictures of README and docs
 	$(BIN)/python -m scripts.figures
