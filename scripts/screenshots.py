@@ -95,7 +95,8 @@ def shoot_phone(page: Any, url: str, files: list[Path]) -> None:
 
 def save(page: Any, name: str) -> None:
     """Write what the page shows, small enough to be kept."""
-    shown = pyvips.Image.new_from_buffer(page.screenshot(), "").flatten()
+    shown = pyvips.Image.new_from_buffer(page.screenshot(), "")
+    shown = shown.flatten() if shown.hasalpha() else shown
     write_atomically(IMAGES / name, shown.jpegsave_buffer(Q=80, strip=True))
 
 

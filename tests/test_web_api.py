@@ -273,6 +273,12 @@ def test_uploads_never_touch_the_disk(client: TestClient, monkeypatch: pytest.Mo
     told(post(client, b"x" * (2 * 2**20 - 2000)), 422)
 
 
+def test_an_image_too_wide_for_the_memory(gray_model: Model, color_model: Model) -> None:
+    with client_of([gray_model, color_model]) as client:
+        wide = encode(ImageFile(np.zeros((6, 1_000_000, 3), np.uint8)), ".png")
+        assert "turn it by 90 degrees" in told(post(client, wide, sigma="20"), 422)
+
+
 def test_a_job_that_takes_too_long_is_told(gray_model: Model) -> None:
     with client_of([gray_model], job_seconds=0.02) as client:
         large = encode(ImageFile(random_image((1000, 1000))), ".png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,8 @@ from nlnet.file_denoising import white_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
+from nlnet.model import Model
+from nlnet.sweep_memory import least_memory
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
 from nlnet.web.settings import OUTPUTS, SAME_FORMAT, Settings
@@ -24,8 +27,9 @@ from nlnet.web.settings import OUTPUTS, SAME_FORMAT, Settings
 NO_MODEL = "none"
 """Stands for a model's name where no noise was found, and so none removed."""
 
-_MAX_MEMORY = 400 * 2**20
-"""Bytes that the network may use besides the image and the result."""
+_MAX_MEMORY = 1280 * 2**20
+"""Bytes that the network may use besides the image and the result: enough for 50 megapixels of a
+usual shape to be computed just as by the command line."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,6 +210,7 @@ def _denoise_page(
         if sigma < NO_NOISE:
             return _Page(page, NO_MODEL, "no noise", 0.0, estimate)
     model = catalog.choose(settings.model, page.channels, sigma)
+    _check_width(page, model)
     pixels = denoise(
         page.pixels,
         sigma * unit,
@@ -218,6 +223,18 @@ def _denoise_page(
     blended = _blend(page.pixels, pixels, settings.strength)
     words = f"white noise, about {sigma:.2g}"
     return _Page(dataclasses.replace(page, pixels=blended), model.name, words, sigma, estimate)
+
+
+def _check_width(page: ImageFile, model: Model) -> None:
+    """Refuse what takes too much memory: rows of the image are held, however few they are."""
+    height, width = page.pixels.shape[:2]
+    shape = (model.config.channels, height, width)
+    threads = os.cpu_count() or 1
+    if least_memory(shape, model.config, threads, itemsize=4) > _MAX_MEMORY:
+        raise InputError(
+            f"The image is {width} pixels wide, which takes more memory than this server gives; "
+            "turn it by 90 degrees, or cut it into parts."
+        )
 
 
 def _blend(noisy: Array, denoised: Array, strength: tuple[float, ...]) -> Array:
