@@ -67,7 +67,7 @@ def make_files(folder: Path) -> list[Path]:
 
 
 def shoot_start(page: Any, url: str) -> None:
-    """The start, with its example."""
+    """Take the start, with its example."""
     page.goto(url)
     page.locator("#accepted", has_text="PNG").wait_for()
     page.wait_for_timeout(500)
@@ -75,7 +75,7 @@ def shoot_start(page: Any, url: str) -> None:
 
 
 def shoot_result(page: Any, url: str, files: list[Path]) -> None:
-    """Several files, of which one is shown."""
+    """Take several files, of which one is shown."""
     page.goto(url)
     page.locator("#file").set_input_files(files)
     for place in range(len(files)):
@@ -85,7 +85,7 @@ def shoot_result(page: Any, url: str, files: list[Path]) -> None:
 
 
 def shoot_phone(page: Any, url: str, files: list[Path]) -> None:
-    """One file on a phone, at night."""
+    """Take one file on a phone, at night."""
     page.goto(url)
     page.locator("#file").set_input_files(files[0])
     page.locator("#handle").wait_for()

@@ -24,9 +24,10 @@ PHONE = {
 
 @dataclasses.dataclass
 class Visit:
-    """A page, and what it asked for and complained about."""
+    """A page, the server's address, and what the page asked for and complained about."""
 
     page: Any
+    url: str
     requests: list[str]
     complaints: list[str]
 
