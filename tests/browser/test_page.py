@@ -31,6 +31,7 @@ def test_bad_files_show_their_message(
     for name, part in {"letter": "none of PNG", "empty": "empty", "cut": "damaged"}.items():
         tour.open(tmp_path / f"{name}.png")
         tour.expect("[role=alert]", part)
+        assert tour.page.locator("#start").is_visible()
         assert tour.complaints.pop().startswith("Failed to load resource")
     (tmp_path / "huge.png").write_bytes(bytes(5 * 2**20))
     tour.open(tmp_path / "huge.png")

@@ -51,10 +51,12 @@ function remove(item) {
 
 /** Something about an item is new. */
 function changed(item) {
-  if (item !== current && current && item.state === "failed") {
-    say(`${item.name}: ${item.error}`);
-  }
-  render();
+  const failed = item.state === "failed";
+  if (failed && item !== current) say(`${item.name}: ${item.error}`);
+  if (failed && !item.before && jobs.items.length === 1) {
+    remove(item); // nothing is to be seen of it, so another file may as well be dropped
+    complain(item.error);
+  } else render();
 }
 
 function render() {

@@ -45,6 +45,7 @@ export class Viewer {
   /** Show a noisy image, all of it, and no result. */
   showBefore(blob, width, height, stretched) {
     setBlob(this.#before, blob);
+    this.#view.classList.remove("empty");
     find("before-tag").textContent = stretched ? "Noisy, contrast stretched" : "Noisy";
     this.#size = { width, height };
     this.#view.style.setProperty("--ratio", height / width);
@@ -101,6 +102,7 @@ export class Viewer {
 
   clear() {
     setBlob(this.#before, null);
+    this.#view.classList.add("empty");
     this.hideAfter();
   }
 
