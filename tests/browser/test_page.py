@@ -31,7 +31,8 @@ def test_bad_files_show_their_message(
     for name, part in {"letter": "none of PNG", "empty": "empty", "cut": "damaged"}.items():
         tour.open(tmp_path / f"{name}.png")
         tour.expect("[role=alert]", part)
-        assert tour.page.locator("#start").is_visible()
+        # The browser shows what there is of a file that was cut.
+        assert tour.page.locator("#start").is_visible() == (name != "cut")
         assert tour.complaints.pop().startswith("Failed to load resource")
     (tmp_path / "huge.png").write_bytes(bytes(5 * 2**20))
     tour.open(tmp_path / "huge.png")

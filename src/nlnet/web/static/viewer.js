@@ -6,8 +6,7 @@ import { find, setBlob } from "/static/page.js";
 import { followPointers } from "/static/pointers.js";
 import { sweep } from "/static/sweep.js";
 
-const LARGEST_FIT = 8; // a thumbnail need not fill the screen
-const LARGEST = 32;
+const [LARGEST_FIT, LARGEST] = [8, 32]; // a thumbnail need not fill the screen
 const PIXELS = 8; // zoom at which one looks at pixels
 const PIXELATED_FROM = 2.5;
 
@@ -58,10 +57,7 @@ export class Viewer {
     const first = find("after-layer").hidden;
     setBlob(this.#after, blob);
     const { src } = this.#after;
-    const seen = await this.#after.decode().then(
-      () => true,
-      () => false,
-    );
+    const seen = (await this.#after.decode().catch(() => false)) !== false;
     if (this.#after.src !== src) return true; // there is another one by now
     this.hideQuick();
     this.#setAfterHidden(!seen);
