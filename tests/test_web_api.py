@@ -18,7 +18,7 @@ from nlnet.estimation import estimate_sigma
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import FORMATS
 from nlnet.model import Model
-from nlnet.web import output, work
+from nlnet.web import output, pages, work
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_nothing_is_measured_where_sigma_is_given(
     def measured(*arguments: object) -> None:
         pytest.fail("the noise was measured")
 
-    monkeypatch.setattr(work, "estimate_sigma", measured)
+    monkeypatch.setattr(pages, "estimate_sigma", measured)
     given = post(client, GRAY, sigma="40")
     assert float(given.headers["nlnet-sigma"]) == 40
     assert "nlnet-noise-estimate" not in given.headers

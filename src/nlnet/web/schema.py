@@ -43,9 +43,10 @@ class LimitsInfo(BaseModel):
 
 
 class Offers(BaseModel):
-    """The models on offer, and the server's limits."""
+    """The models on offer, the kinds of noise to choose from, and the server's limits."""
 
     models: list[ModelInfo]
+    noises: list[str]
     limits: LimitsInfo
 
 

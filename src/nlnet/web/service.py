@@ -19,6 +19,7 @@ from nlnet.web.memory import Memory
 from nlnet.web.responses import FileResponse, join_form
 from nlnet.web.settings import (
     FIELDS,
+    NOISES,
     PREVIEW_FIELDS,
     parse_data_range,
     parse_key,
@@ -120,7 +121,7 @@ class Service:
             pixels=self.limits.pixels,
             job_seconds=self.limits.job_seconds,
         )
-        return schema.Offers(models=models, limits=limits)
+        return schema.Offers(models=models, noises=list(NOISES), limits=limits)
 
     async def health(self) -> schema.Health:
         """Say that the server is well; while it stops, it is not there for new work."""

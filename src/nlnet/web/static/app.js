@@ -6,7 +6,7 @@ import { describeNews, Jobs } from "/static/jobs.js";
 import { connectList } from "/static/list.js";
 import { calm, complain, find, say, setBlob } from "/static/page.js";
 import { Quick } from "/static/quick.js";
-import { keyOf, offerModels, readSettings, showSettings, takeModels } from "/static/settings.js";
+import { keyOf, offerModels, readSettings, showSettings, takeOffer } from "/static/settings.js";
 import { Viewer } from "/static/viewer.js";
 
 const SLIDERS = ["grain", "chroma", "sigma", "quality"];
@@ -205,7 +205,7 @@ offerModels(0);
 try {
   const offer = await getModels();
   jobs.limits = offer.limits;
-  takeModels(offer.models);
+  takeOffer(offer);
   const megabytes = Math.floor(offer.limits.upload_bytes / 2 ** 20);
   const megapixels = Math.floor(offer.limits.pixels / 1e6);
   const formats = offer.limits.formats.join(", ");

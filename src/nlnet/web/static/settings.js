@@ -6,9 +6,12 @@ const SHOWN_BY_BROWSERS = ["jpeg", "png", "webp"];
 const KINDS = { 1: "gray", 3: "color" };
 let models = [];
 
-/** Take the models on offer; `offerModels` shows those that fit an image. */
-export function takeModels(offered) {
-  models = offered;
+/** Take what the server offers; `offerModels` shows the models that fit an image. */
+export function takeOffer(offer) {
+  models = offer.models;
+  for (const option of [...find("noise").options]) {
+    if (!offer.noises.includes(option.value)) option.remove();
+  }
 }
 
 /** What is set, whatever the image. */
