@@ -55,7 +55,7 @@ def test_half_sent_headers_do_not_keep_others_out(
         for _ in range(300):
             halves.append(socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT))
             halves[-1].sendall(HALF)
-        health = httpx.get(f"{server.url}/healthz", timeout=5)
+        health = httpx.get(f"{server.url}/healthz", timeout=TIMEOUT)
         assert health.status_code == 200
     finally:
         for half in halves:
@@ -198,11 +198,11 @@ def test_memory_is_given_back_after_a_large_image(gray_model_file: Path) -> None
         small = encode(ImageFile(random_image()), ".png")
         httpx.post(url, files={"file": ("a.png", small)}, data={"sigma": "20"}, timeout=TIMEOUT)
         before = resident()
-        for _ in range(2):
+        for _ in range(3):
             files, fields = {"file": ("a.png", data)}, {"sigma": "20"}
             assert httpx.post(url, files=files, data=fields, timeout=TIMEOUT).status_code == 200
         time.sleep(0.5)
         after = resident()
     finally:
         server.stop()
-    assert after - before < 60
+    assert after - before < 130  # 200 and more, and growing with every image, if it is kept
