@@ -11,7 +11,7 @@ RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test pytest lint type format bench clean
+.PHONY: help setup demo test test-baseline pytest lint type format bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -32,10 +32,13 @@ setup: $(DEVELOPMENT)  ## install everything for development and benchmarks into
 demo: $(RUNTIME)  ## denoise a photo and write demo.png; installs only what that needs
 	$(BIN)/python examples/demo.py
 
-test: lint type pytest  ## lint, type check, and run all tests
+test: lint type pytest test-baseline  ## lint, type check, and run all tests
 
 pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest
+
+test-baseline: setup  ## the numerical tests with fewer CPU features: no AVX, no fused multiply-add
+	$(BIN)/python -m scripts.baseline
 
 lint: setup  ## ruff: rules and formatting
 	$(BIN)/ruff check .
@@ -91,7 +94,10 @@ bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it 
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m scripts.speed
 
-.PHONY: bench-command bench-training
+.PHONY: bench-busy bench-command bench-training
+bench-busy: setup  ## every public entry beside busy loops: at most 3 times as long as alone
+	$(BIN)/python -m benchmarks.busy
+
 bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m scripts.speed
@@ -112,6 +118,7 @@ dist: setup  ## build the wheel and the source distribution, with the weights in
 .PHONY: clean-cache
 clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
+	rm -rf build/numba-baseline
 
 .PHONY: screenshots
 screenshots: setup  ## the pictures of the web page in docs/web.md

@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 from web_server import client_of, post, told
 
 import nlnet
-from nlnet.estimation import estimate_sigma
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import FORMATS
 from nlnet.model import Model
-from nlnet.web import output, pages, work
+from nlnet.noise.white import estimate_sigma
+from nlnet.web import output, work
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,10 @@ def test_every_format_comes_back_as_it_came(client: TestClient, suffix: str) -> 
 
 def test_floating_values(client: TestClient, gray_model: Model) -> None:
     noise = np.random.default_rng(1).normal(0, 0.1, (24, 32))
-    pixels = (1.2 + noise).astype(np.float32)  # values beyond white stay
+    pixels = (3 + noise).astype(np.float32)  # values beyond white stay
     response = post(client, encode(ImageFile(pixels), ".npy"), sigma="25.5")
     expected = nlnet.denoise(pixels, 0.1, model=gray_model, clip=False)
+    assert "nothing is clipped" in response.headers["nlnet-notes"]
     np.testing.assert_allclose(decode(response.content, "x").pixels, expected, atol=1e-6)
     assert response.headers["nlnet-image"] == "32 x 24, 32-bit float gray NPY"
     broken = encode(ImageFile(np.full((24, 32), np.nan, np.float32)), ".npy")
@@ -117,7 +118,7 @@ def test_nothing_is_measured_where_sigma_is_given(
     def measured(*arguments: object) -> None:
         pytest.fail("the noise was measured")
 
-    monkeypatch.setattr(pages, "estimate_sigma", measured)
+    monkeypatch.setattr("nlnet.noise.deciding.find_noise", measured)
     given = post(client, GRAY, sigma="40")
     assert float(given.headers["nlnet-sigma"]) == 40
     assert "nlnet-noise-estimate" not in given.headers

@@ -111,6 +111,36 @@ def test_the_strength_of_photon_noise_is_never_given(client: TestClient) -> None
     assert "leave sigma out" in told(post(client, GRAY, sigma="25", noise="poisson"), 422)
 
 
+# kinds of noise
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("white", "white noise, about "),
+        ("poisson", "photon noise, about "),
+        ("camera", "camera noise, correlated, about "),
+    ],
+)
+def test_a_kind_of_noise_can_be_insisted_on(
+    client: TestClient, gray_model: Model, kind: str, words: str
+) -> None:
+    ramp = np.linspace(10, 60, 96) * np.ones((96, 1))
+    pixels = np.clip(4 * np.random.default_rng(6).poisson(ramp), 0, 255).astype(np.uint8)
+    response = post(client, encode(ImageFile(pixels), ".png"), noise=kind)
+    expected = nlnet.denoise(pixels, noise=kind, model=gray_model)
+    np.testing.assert_array_equal(pixels_of(response), expected)
+    assert response.headers["nlnet-noise-kind"] == kind
+    assert response.headers["nlnet-noise"].startswith(words)
+    assert float(response.headers["nlnet-noise-estimate"]) > 5
+
+
+def test_camera_noise_of_a_given_strength(client: TestClient) -> None:
+    response = post(client, GRAY, noise="camera", sigma="20")
+    assert response.headers["nlnet-noise"] == "camera noise, correlated, about 20"
+    assert "nlnet-noise-estimate" not in response.headers
+
+
 # white
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.denoising import NO_NOISE, check_estimate, denoise
 from nlnet.devices import check_device
-from nlnet.estimation import estimate_sigma
 from nlnet.files import copy_file
 from nlnet.images import (
     MAX_PIXELS,
@@ -25,6 +24,7 @@ from nlnet.images import (
 )
 from nlnet.inputs import DATA_RANGES
 from nlnet.model import select_model
+from nlnet.noise.white import estimate_sigma
 
 
 @dataclasses.dataclass(frozen=True)

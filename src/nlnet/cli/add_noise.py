@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Add noise to one file."""
     import dataclasses
 
+    from nlnet.data_range import check_white
     from nlnet.file_denoising import white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.noise import add_noise, store
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     results = []
     for number, page in enumerate(pages):
         white = white_of(page, arguments.data_range)
+        check_white(page, white, str(source))
         noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
         pixels = store(noisy, page.pixels.dtype, white)
         results.append(dataclasses.replace(page, pixels=pixels))

@@ -49,7 +49,8 @@ def display_range(image: ImageFile, white: float) -> Range:
     sample = image.pixels[::step, ::step].astype(np.float64)
     low, high = np.quantile(np.nan_to_num(sample), (0.001, 0.999))
     dark, bright = high < _DARK * white, high > _BRIGHT * white or low < -white
-    if low < high and (dark or bright):
+    signed = image.pixels.dtype.kind == "i"  # whose black is anywhere
+    if low < high and (dark or bright or signed):
         return Range(float(low), float(high), stretched=True)
     return whole
 

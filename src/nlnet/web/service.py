@@ -160,6 +160,7 @@ class Service:
 def _headers(result: work.Denoised) -> dict[str, str]:
     headers = {
         "Nlnet-Noise": result.noise,
+        "Nlnet-Noise-Kind": result.kind,
         "Nlnet-Sigma": f"{result.sigma:.2f}",
         "Nlnet-Model": result.model,
         "Nlnet-Seconds": f"{result.seconds:.3f}",

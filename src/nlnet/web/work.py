@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
-from nlnet.file_denoising import white_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
-from nlnet.web.pages import NO_MODEL, denoise_page
+from nlnet.web.pages import NO_MODEL, denoise_page, white_of
 from nlnet.web.settings import OUTPUTS, SAME_FORMAT, Settings
 
 
@@ -44,8 +43,8 @@ class Denoised:
         What was converted or left out.
     model : str
         What was used.
-    noise : str
-        What noise was found or given, in words.
+    kind, noise : str
+        What noise was found or given: as `nlnet.Noise` calls it, and in words.
     sigma : float
         Standard deviation of what was removed, on the 0-255 scale.
     estimate : float or None
@@ -63,6 +62,7 @@ class Denoised:
     pages: int
     notes: tuple[str, ...]
     model: str
+    kind: str
     noise: str
     sigma: float
     estimate: float | None
@@ -112,7 +112,7 @@ def denoise_file(
     own = images.suffix_of(data, filename)
     suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
     untouched = all(result.model == NO_MODEL for result in results)
-    notes = first.notes
+    notes = first.notes + tuple(dict.fromkeys(note for page in results for note in page.notes))
     if untouched and suffix == own:
         encoded = data
     else:
@@ -135,6 +135,7 @@ def denoise_file(
         notes=notes,
         model=strongest.model,
         noise=strongest.noise,
+        kind=strongest.kind,
         sigma=strongest.sigma,
         estimate=strongest.estimate,
         seconds=time.perf_counter() - start,
