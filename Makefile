@@ -69,11 +69,11 @@ test-browser: setup  ## the web page in chromium; skipped where that is missing 
 
 fuzz: fuzz-files fuzz-web  ## both kinds of damaged input
 
-fuzz-web: setup  ## 2,000 damaged uploads and 200 generated requests an operation to the web server
-	NLNET_FUZZ_UPLOADS=2000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
+fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests an operation to the web server
+	NLNET_FUZZ_UPLOADS=10000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
 
-load: setup  ## 50 clients at once for a minute on the web server
-	$(BIN)/python -m benchmarks.load
+load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 and memory
+	$(BIN)/python -m benchmarks.load --seconds 600
 
 .PHONY: fuzz-files bench-noise
 fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
@@ -120,6 +120,12 @@ dist: setup  ## build the wheel and the source distribution, with the weights in
 clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
 	rm -rf build/numba-baseline
+
+.PHONY: screenshots
+screenshots: setup  ## the pictures of the web page in docs/web.md
+	.ci/install-browser
+	$(INSTALL) -e '.[browser]'
+	$(BIN)/python -m scripts.screenshots
 
 .PHONY: figures
 figures: setup  ## the pictures of README and docs

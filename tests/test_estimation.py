@@ -9,9 +9,9 @@ import threadpoolctl
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
 from nlnet.evaluate import read_clean
 from nlnet.noise import add_noise
+from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
 
 pytestmark = pytest.mark.numerical
 
