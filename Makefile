@@ -11,7 +11,7 @@ RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test pytest lint type format bench clean
+.PHONY: help setup demo test test-baseline pytest lint type format bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -32,10 +32,13 @@ setup: $(DEVELOPMENT)  ## install everything for development and benchmarks into
 demo: $(RUNTIME)  ## denoise a photo and write demo.png; installs only what that needs
 	$(BIN)/python examples/demo.py
 
-test: lint type pytest  ## lint, type check, and run all tests
+test: lint type pytest test-baseline  ## lint, type check, and run all tests
 
 pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest
+
+test-baseline: setup  ## the numerical tests with fewer CPU features: no AVX, no fused multiply-add
+	$(BIN)/python -m scripts.baseline
 
 lint: setup  ## ruff: rules and formatting
 	$(BIN)/ruff check .
@@ -66,15 +69,15 @@ test-browser: setup  ## the web page in chromium; skipped where that is missing 
 
 fuzz: fuzz-files fuzz-web  ## both kinds of damaged input
 
-fuzz-web: setup  ## 2,000 damaged uploads and 200 generated requests an operation to the web server
-	NLNET_FUZZ_UPLOADS=2000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
+fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests an operation to the web server
+	NLNET_FUZZ_UPLOADS=10000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
 
-load: setup  ## 50 clients at once for a minute on the web server
-	$(BIN)/python -m benchmarks.load
+load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 and memory
+	$(BIN)/python -m benchmarks.load --seconds 600
 
 .PHONY: fuzz-files bench-noise
-fuzz-files: setup  ## 2,000 damaged image files of every format through the reader
-	NLNET_FUZZ_FILES=2000 $(BIN)/python -m pytest tests/test_fuzz_files.py
+fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
+	NLNET_FUZZ_FILES=10000 $(BIN)/python -m pytest -s tests/test_fuzz_files.py
 
 bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs the data folder
 	$(BIN)/python -m benchmarks.estimator
@@ -92,7 +95,10 @@ bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it 
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m scripts.speed
 
-.PHONY: bench-command bench-training
+.PHONY: bench-busy bench-command bench-training
+bench-busy: setup  ## every public entry beside busy loops: at most 3 times as long as alone
+	$(BIN)/python -m benchmarks.busy
+
 bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m scripts.speed
@@ -113,6 +119,13 @@ dist: setup  ## build the wheel and the source distribution, with the weights in
 .PHONY: clean-cache
 clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
 	find src -name '*.nb[ci]' -delete
+	rm -rf build/numba-baseline
+
+.PHONY: screenshots
+screenshots: setup  ## the pictures of the web page in docs/web.md
+	.ci/install-browser
+	$(INSTALL) -e '.[browser]'
+	$(BIN)/python -m scripts.screenshots
 
 .PHONY: figures
 figures: setup  ## the pictures of README and docs

@@ -28,6 +28,7 @@ def main() -> None:
     """Draw all pictures."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     draw_comparison()
+    draw_example()
     draw_stage()
     draw_optimizers()
 
@@ -46,6 +47,14 @@ def draw_comparison() -> None:
     write_atomically(IMAGES / "cat.jpg", small.jpegsave_buffer(Q=85, strip=True))
     for comparison in comparisons:
         print(f"{comparison.name}: {comparison.psnr:.2f} dB, SSIM {comparison.ssim:.3f}")
+
+
+def draw_example() -> None:
+    """Denoise the example of the web page as its start shows it."""
+    static = PROJECT / "src" / "nlnet" / "web" / "static"
+    noisy = _to_bytes(add_noise(read_image(static / "example.jpg").pixels, SIGMA, seed=0))
+    denoised = pyvips.Image.new_from_array(nlnet.denoise(noisy, SIGMA))
+    write_atomically(static / "example-denoised.jpg", denoised.jpegsave_buffer(Q=85, strip=True))
 
 
 def draw_optimizers() -> None:

@@ -33,6 +33,13 @@ collect_ignore = [
 ]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The examples in docstrings show numbers, too: they belong to the numerical tests."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.numerical)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The data folder beside the project, which not everyone has."""

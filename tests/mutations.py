@@ -18,6 +18,15 @@ SIGNATURE_BYTES = 16
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)
 BOUNDARY = b"nlnet-boundary"
 FIELD_VALUES = (b"auto", b"", b"0", b"25", b"1e-320", b"nan", b"-inf", b"\xff\xfe", b"9" * 400)
+SOUND_VALUES = {
+    b"noise": (b"auto", b"white"),
+    b"strength": (b"0.5", b"0.25,1"),
+    b"data_range": (b"auto", b"4095", b"1e-30", b"1e30"),
+    b"format": (b"same", b"png", b"jpeg", b"tiff", b"webp", b"npy"),
+    b"quality": (b"1", b"100"),
+    b"preview": (b"yes", b"no"),
+    b"job": (b"12345678",),
+}
 
 
 def sound_files() -> list[bytes]:
@@ -140,6 +149,10 @@ def request(data: bytes, others: list[bytes], random: Random) -> Sent:
         if random.random() < 0.2:
             value = FIELD_VALUES[random.integers(len(FIELD_VALUES))]
             parts.append(_part(b'name="' + name + b'"', value))
+    for name, values in SOUND_VALUES.items():
+        if random.random() < 0.1:
+            pool = values if random.random() < 0.7 else FIELD_VALUES
+            parts.append(_part(b'name="' + name + b'"', pool[random.integers(len(pool))]))
     body = b"".join(parts) + b"--" + BOUNDARY + b"--\r\n"
     content_type = b"multipart/form-data; boundary=" + BOUNDARY
     if random.random() < 0.2:

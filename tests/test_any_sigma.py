@@ -8,6 +8,8 @@ from nlnet.errors import InputError
 from nlnet.model import Model
 from nlnet.network import denoise_planes
 
+pytestmark = pytest.mark.numerical
+
 # Any sigma
 
 

@@ -88,7 +88,7 @@ def test_one_bad_file_does_not_stop_the_rest(
     assert run(folder) == 1
     assert outputs(tmp_path / "out") == {"a.png", "sub/c.png", "sub/deep/d.ppm"}
     captured = capsys.readouterr()
-    assert captured.out == "3 written, 4 failed\n"
+    assert captured.out.splitlines()[0] == "3 written, 4 failed"
     *errors, last = captured.err.splitlines()
     assert len(errors) == 4
     assert all(line.startswith("nlnet: error: ") for line in errors)
@@ -218,8 +218,14 @@ def test_a_full_disk_ends_the_run(
     assert len(calls) == 1
 
 
-def test_ctrl_c_leaves_whole_files(
-    folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_whole_files(
+    folder: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
 ) -> None:
     work, done = nlnet.batch.denoise_file, []
 
@@ -227,13 +233,48 @@ def test_ctrl_c_leaves_whole_files(
         result = work(source, *rest)
         done.append(source)
         if len(done) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
             time.sleep(0.2)
         return result
 
     monkeypatch.setattr(nlnet.batch, "denoise_file", interrupt)
-    assert run(folder) == 130
+    before = signal.getsignal(number)
+    assert run(folder) == code
+    assert signal.getsignal(number) is before
     first = outputs(tmp_path / "out")
     assert 2 <= len(first) < 4
     assert run(folder) == 0
     assert outputs(tmp_path / "out") == set(NAMES)
+
+
+def test_what_a_folder_run_leaves_out_is_said(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(12):
+        (folder / f"{number:02}.heic").touch()
+    (folder / "v.zarr").mkdir()
+    assert run(folder, options="") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "2 written" in said
+    heic = next(line for line in said if "00.heic" in line)
+    assert heic.startswith("12 left out (not images by their names): ")
+    assert heic.endswith("09.heic, and 2 more")
+    assert f"1 left out (zarr is denoised alone): {folder / 'v.zarr'}" in said
+    assert f"1 left out (folders inside; --recursive goes into them): {folder / 'sub'}" in said
+
+
+@pytest.mark.parametrize("name", ["clean.png", "clean.TIF", "clean.zarr"])
+def test_a_folder_is_not_named_like_a_file(
+    folder: Path, tmp_path: Path, fails: Callable[..., str], name: str
+) -> None:
+    message = fails("denoise", folder / "a.png", folder / "b.tif", "-o", tmp_path / name)
+    assert f"{name}' is named like a file" in message
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_that_exists_may_have_any_name(folder: Path, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "old.png").mkdir()
+    files = [folder / "a.png", folder / "b.tif"]
+    words = ["denoise", *files, "--sigma", 25, "-o", tmp_path / "old.png"]
+    assert main([*map(str, words)]) == 0
+    assert outputs(tmp_path / "old.png") == {"a.png", "b.tif"}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from conftest import random_image
 
 import nlnet
 from nlnet.cli import main
+from nlnet.engine import instruction_set
 from nlnet.images import ImageFile, write_image
 from nlnet.model import Model
 
@@ -90,7 +92,9 @@ def test_import_checks_its_output_first(tmp_path: Path, fails: Callable[..., str
     source.write_bytes(b"no MATLAB file")
     kept = tmp_path / "kept.safetensors"
     kept.write_bytes(b"precious")
-    assert "--overwrite" in fails("import", source, kept)
+    assert "--overwrite" in fails("import", source, "-o", kept)
+    assert "with -o OUT.safetensors" in fails("import", source)
+    assert "with -o OUT.safetensors" in fails("import", source, kept, "-o", kept)
     assert ".safetensors" in fails("import", source, tmp_path / "model.mat")
     assert "author.mat" in fails("import", source, kept, "--overwrite")
     assert kept.read_bytes() == b"precious"
@@ -102,7 +106,8 @@ def test_import_of_a_published_model(
 ) -> None:
     out = tmp_path / "author.safetensors"
     source = shared / "reference" / "nlnet_5x5_std25_joint.mat"
-    assert main(["import", str(source), str(out)]) == 0
+    assert main(["import", str(source), "-o", str(out)]) == 0
+    assert main(["import", str(source), str(out), "--overwrite"]) == 0
     assert "sigma 25" in capsys.readouterr().out
     assert nlnet.load_model(out).config.rbf_count == 51
 
@@ -140,8 +145,24 @@ def test_usage_errors_are_one_sentence(fails: Callable[..., str], arguments: lis
 
 
 def test_version() -> None:
-    done = run_nlnet("--version")
-    assert done.stdout == f"nlnet {nlnet.__version__}\n"
+    engine = rf"numba \d\S+, {instruction_set()}"
+    told = run_nlnet("--version").stdout
+    assert re.fullmatch(rf"nlnet {re.escape(nlnet.__version__)} \({engine}\)\n", told)
+
+
+@pytest.mark.parametrize(
+    ("features", "title"),
+    [
+        ("+sse4.2,+avx,+avx2,+avx512f", "AVX-512"),
+        ("+avx2,-avx512f", "AVX2"),
+        ("+cx8", "no vectors"),
+    ],
+)
+def test_the_instruction_set_is_the_one_numba_is_told(
+    monkeypatch: pytest.MonkeyPatch, features: str, title: str
+) -> None:
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", features)
+    assert instruction_set() == title
 
 
 def test_the_module_is_the_command() -> None:
@@ -205,3 +226,55 @@ def test_a_closed_pipe_is_quiet() -> None:
         done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert done.stderr == b""
     assert done.returncode == 1
+
+
+needs_devices = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def in_a_shell(command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in which nlnet is this nlnet."""
+    return subprocess.run(
+        ["sh", "-c", command.replace("nlnet", f"'{sys.executable}' -m nlnet")],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@needs_devices
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_standard_output_that_takes_nothing(unbuffered: str) -> None:
+    done = in_a_shell("nlnet models >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "nlnet: error: Cannot write to the standard output: No space left on device.\n"
+    )
+    assert in_a_shell("nlnet denoise no.png -o o.png 2>/dev/full").returncode == 2
+
+
+@needs_devices
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_streams_that_are_closed(noisy_file: Path, gray_model_file: Path, closed: str) -> None:
+    out = noisy_file.with_name("folder")
+    options = f"--sigma 25 --model '{gray_model_file}'"
+    for command in (f"'{noisy_file}' -o '{out}.png'", f"'{noisy_file}' -o '{out}/'"):
+        done = in_a_shell(f"nlnet denoise {command} {options} {closed}")
+        assert (done.returncode, done.stderr) == (0, "")
+    assert out.with_suffix(".png").is_file()
+    assert (out / noisy_file.name).is_file()
+    failed = in_a_shell(f"nlnet denoise missing.png -o '{out}2.png' {closed}")
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert failed.stderr.count("\n") == (closed == ">&-")
+
+
+def test_any_other_error_of_the_system_is_a_bug_and_looks_like_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("nlnet.cli.models.run", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        main(["models"])

@@ -118,7 +118,7 @@ def test_bad_outputs_are_found_before_the_work(
     for source, out, message in [
         (noisy_file, tmp_path / "missing" / "out.png", "does not exist"),
         (noisy_file, noisy_file / "out.png", "does not exist"),
-        (noisy_file, tmp_path / "out.gif", "suffix '.gif'"),
+        (noisy_file, tmp_path / "out.jp2", "suffix '.jp2'"),
         (noisy_file, tmp_path / "out", "suffix ''"),
         (deep, tmp_path / "out.jpg", "JPEG cannot hold uint16"),
     ]:

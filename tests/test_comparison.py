@@ -152,6 +152,60 @@ def test_bad_comparisons(tmp_path: Path, fails: Callable[..., str]) -> None:
     assert not (tmp_path / "fig.png").exists()
 
 
+def test_two_files_of_one_name_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("a/in", "b/in", "c"):
+        (tmp_path / folder).mkdir(parents=True)
+        write_image(tmp_path / folder / "x.png", ImageFile(noisy_pixels(np.uint8)))
+    files = [str(tmp_path / folder / "x.png") for folder in ("c", "a/in", "b/in", "c")]
+    assert main(["compare", *files, "-o", str(tmp_path / "figure.png")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["image", "a/in/x.png", "b/in/x.png", "c/x.png"]
+
+
+def test_stacks_are_measured_page_by_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
+) -> None:
+    clean = np.stack([noisy_pixels(np.float32, seed=seed) for seed in range(3)])
+    noisy = np.stack([add_noise(page, 0.01 * (n + 1), n) for n, page in enumerate(clean)])
+    for name, stack in {
+        "clean": clean,
+        "noisy": noisy.astype(np.float32),
+        "two": clean[:2],
+    }.items():
+        np.save(tmp_path / f"{name}.npy", stack)
+    files = [str(tmp_path / f"{name}.npy") for name in ("clean", "noisy")]
+    figures = [tmp_path / f"{page}.png" for page in (0, 2)]
+    for page, figure in zip((0, 2), figures, strict=True):
+        assert main(["compare", *files, "-o", str(figure), "--page", str(page)]) == 0
+    assert figures[0].read_bytes() != figures[1].read_bytes()
+    said = capsys.readouterr().out.splitlines()
+    pairs = zip(clean, np.clip(noisy, 0, 1), strict=True)
+    expected = np.mean([psnr(*pair, data_range=1) for pair in pairs])
+    assert float(said[1].split()[1]) == pytest.approx(expected, abs=2e-3)
+    assert said[2] == "These are means over 3 pages; the figure shows page 0."
+    output = ["-o", tmp_path / "bad.png"]
+    two = tmp_path / "two.npy"
+    assert "has 2 pages, but the clean image 3 pages" in fails("compare", files[0], two, *output)
+    assert "--page is 3, but" in fails("compare", *files, *output, "--page", 3)
+
+
+@pytest.mark.parametrize("command", ["compare", "add-noise"])
+def test_values_far_from_white_are_no_silent_nonsense(
+    tmp_path: Path, fails: Callable[..., str], command: str
+) -> None:
+    source = tmp_path / "counts.npy"
+    np.save(source, np.linspace(-2, 900, 400).reshape(20, 20))
+    output = tmp_path / ("out.npy" if command == "add-noise" else "out.png")
+    rest = ["--sigma", 25] if command == "add-noise" else [source]
+    message = fails(command, source, *rest, "-o", output)
+    assert "counts.npy' has values from -2 to 900, but white is taken to be 1;" in message
+    assert "--data-range" in message
+    words = [command, source, *rest, "-o", output, "--data-range", 900]
+    assert main([*map(str, words)]) == 0
+
+
 # Noise
 
 
@@ -189,4 +243,4 @@ def test_noise_of_a_stack_and_bad_calls(tmp_path: Path, fails: Callable[..., str
     assert "'auto' must be a number" in fails("add-noise", *files, "--sigma", "auto")
     assert "--overwrite" in fails("add-noise", *files, "--sigma", 5)
     png = [files[0], "-o", tmp_path / "out.png", "--sigma", 5]
-    assert "PNG cannot hold float64 values; write npy" in fails("add-noise", *png)
+    assert "PNG cannot hold float64 values; write TIFF or npy" in fails("add-noise", *png)

@@ -21,6 +21,8 @@ from nlnet.model import Model, load_model
 from nlnet.network import to_working_planes
 from nlnet.parallel import Workers
 
+pytestmark = pytest.mark.numerical
+
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 lazy = pytest.importorskip("nlnet.dask")

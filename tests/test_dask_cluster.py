@@ -76,7 +76,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def unfinished_chunks(folder: Path) -> int:
     """Chunks that a run has written so far, under its temporary name."""
-    return len(list(folder.glob(".nlnet-*.tmp/c/*/*")))
+    return len(list(folder.glob(".nlnet-*.partial/c/*/*")))
 
 
 def test_one_of_two_workers_is_killed(
@@ -147,7 +147,7 @@ def test_a_worker_cannot_read_a_chunk(
     assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "tcp://127.0.0.1:{port}", "no address"])
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "tcp://127.0.0.1:{port}"])
 def test_a_scheduler_that_is_not_there(
     tmp_path: Path,
     address: str,
@@ -167,6 +167,33 @@ def test_a_scheduler_that_is_not_there(
     assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
 
 
+@pytest.mark.parametrize("address", ["no address", "nofile.json", "tcp://host", "ftp://host:1"])
+def test_an_address_that_is_none(tmp_path: Path, address: str) -> None:
+    """One sentence at once; in a process of its own, for a traceback came at its end."""
+    source, target = tmp_path / "in.zarr", tmp_path / "out.zarr"
+    zarr.create_array(str(source), data=noisy_pixels(np.uint8), chunks=(8, 8))
+    command = [sys.executable, "-m", "nlnet", "denoise", str(source), "-o", str(target)]
+    ended = subprocess.run(
+        [*command, "--scheduler", address], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"nlnet: error: The scheduler {address!r} is neither an address, such as "
+        "tcp://10.0.0.1:8786, nor a scheduler file that exists.\n"
+    )
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"a": 1}', '{"address": 1}'])
+def test_a_file_that_is_no_schedulers(
+    tmp_path: Path, fails: Callable[..., str], content: str
+) -> None:
+    source, told = tmp_path / "in.zarr", tmp_path / "scheduler.json"
+    zarr.create_array(str(source), data=noisy_pixels(np.uint8), chunks=(8, 8))
+    told.write_text(content)
+    message = fails("denoise", source, "-o", tmp_path / "out.zarr", "--scheduler", told)
+    assert f"{str(told)!r} is not the file of a Dask scheduler" in message
+
+
 def test_the_scheduler_is_killed(
     tmp_path: Path,
     gray_model_file: Path,
@@ -178,7 +205,7 @@ def test_the_scheduler_is_killed(
 
     def kill_it() -> None:
         deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".nlnet-*.tmp")) and time.monotonic() < deadline:
+        while not list(tmp_path.glob(".nlnet-*.partial")) and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.5)
         cluster.stop()

@@ -16,6 +16,8 @@ from nlnet.errors import Cancelled, FileError, InputError, ModelError
 from nlnet.inputs import DATA_RANGES
 from nlnet.model import Model
 
+pytestmark = pytest.mark.numerical
+
 SIGMA = 20.0
 
 

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.estimation import _PATCH_SIZES, _texture_of_noise
 from nlnet.evaluate import read_clean
 from nlnet.noise import add_noise
+from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
+
+pytestmark = pytest.mark.numerical
 
 
 def scene(height: int = 160, width: int = 200, channels: int = 1) -> np.ndarray:
@@ -94,6 +97,24 @@ def test_the_quantile_is_near_that_of_the_gamma_distribution() -> None:
         degrees, trace = size**2 - 4, size * (size - 2)
         exact = stats.gamma.ppf(1 - 1e-6, degrees / 2, scale=2 * trace / degrees)
         assert _texture_of_noise(size) == pytest.approx(exact, rel=0.05)
+
+
+def test_matrix_products_run_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of BLAS that spin for each other take seconds for it where the cores are busy."""
+    blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    threads: list[int] = []
+    eigenvalues_of = np.linalg.eigvalsh
+
+    def record(matrix: np.ndarray) -> np.ndarray:
+        # Scipy brings a BLAS of its own, which is not used here.
+        threads.append(min(library["num_threads"] for library in blas.info()))
+        return eigenvalues_of(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", record)
+    with blas.limit(limits=2):
+        nlnet.estimate_sigma(add_noise(scene(), 10))
+        assert {library["num_threads"] for library in blas.info()} == {2}
+    assert set(threads) == {1}
 
 
 @pytest.mark.parametrize(

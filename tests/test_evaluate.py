@@ -18,6 +18,8 @@ from nlnet.images import ImageFile, write_image
 from nlnet.metrics import psnr, ssim
 from nlnet.model import Model
 
+pytestmark = pytest.mark.numerical
+
 NAMES = ("b.png", "B.png", "a10.png", "a9.png")
 SORTED_NAMES = ["B.png", "a10.png", "a9.png", "b.png"]
 

@@ -1,7 +1,9 @@
 """Damaged image files through the reader: an image or one clear sentence, and nothing else.
 
-A short version runs with the other tests; ``make fuzz-files`` tries 2,000 files. The reader works
-in a process of its own, so that a crash or a hang of a library is seen as what it is.
+What could be read is written again in other formats, with all that the file said. A short version
+runs with the other tests; ``make fuzz-files`` tries 10,000 files. The reader works in a process of
+its own, so that a crash or a hang of a library is seen as what it is, and its memory can be
+measured: from the first files to the last it may grow by no more than 50 MB.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import io
 import json
 import os
 import selectors
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,28 +27,49 @@ from conftest import noisy_pixels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nlnet import images
+
 EXAMPLES = int(os.environ.get("NLNET_FUZZ_FILES", "120"))
 SECONDS = 10
 MEGABYTES = 2000
 
+SETTLED, GROWTH = 500, 50
+"""After so many files memory is at its level, above which it may rise by so many megabytes."""
+
 READER = """
-import json, resource, sys, traceback
-from nlnet.errors import NLNetError
-from nlnet.images import read_pages
+import json, os, resource, sys, traceback
+from pathlib import Path
+from nlnet.errors import InputError, NLNetError
+from nlnet.images import encode, losses, read_pages
+DTYPES = "uint8 uint16 uint32 int16 int32 float16 float32 float64".split()
+def now():
+    statm = Path("/proc/self/statm")
+    pages = int(statm.read_text().split()[1]) if statm.exists() else 0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def write(page):
+    for suffix in (".tif", ".png", ".jpg", ".webp", ".bmp"):
+        try:
+            encode(page, suffix)
+        except InputError:
+            continue
+        losses("a" + suffix, page)
 for line in sys.stdin:
     try:
         pages = read_pages(json.loads(line))
         for page in pages[:20]:
-            assert page.pixels.dtype.name in ("uint8", "uint16", "float32", "float64")
+            assert page.pixels.dtype.name in DTYPES
             assert page.pixels.shape[2:] in ((), (3,))
             assert page.alpha is None or page.alpha.shape == page.pixels.shape[:2]
+        if pages[0].pixels.size < 1_000_000:
+            write(pages[0])
         answer = "image"
     except NLNetError as error:
         answer = str(error)
     except BaseException:
         answer = "BUG " + traceback.format_exc()
+    page = pages = None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps([answer, peak / 1000]), flush=True)
+    print(json.dumps([answer, peak / 1000, now()]), flush=True)
 """
 
 
@@ -77,6 +101,23 @@ def exif() -> PIL.Image.Exif:
     return data
 
 
+def rich_jpeg() -> bytes:
+    """A photo with resources of Photoshop, a comment, a thumbnail and a second image."""
+    start = pillow(3, "jpeg", exif=exif(), icc_profile=bytes(16) + b"RGB " + bytes(100))
+    iptc = b"\x1c\x02\x78\0\x05a cat"
+    resources = b"8BIM" + struct.pack(">HHI", 0x0404, 0, len(iptc)) + iptc
+    several = b"MPF\0MM\0*\0\0\0\x08\0\1\xb0\1\0\4\0\0\0\1\0\0\0\2\0\0\0\0"
+    added = b""
+    for marker, body in ((0xED, b"Photoshop 3.0\0" + resources), (0xFE, b"!"), (0xE2, several)):
+        added += bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body
+    return start[:2] + added + start[2:]
+
+
+def rich_png() -> bytes:
+    image = images.decode(rich_jpeg(), "a.jpg")
+    return images.encode(image, ".png")
+
+
 def plain(pixels: np.ndarray) -> bytes:
     return b"P3 32 24 255\n" + " ".join(map(str, pixels.ravel().tolist())).encode()
 
@@ -96,6 +137,16 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "tiff-tiles": lambda: tiff(rgb8, tile=(16, 16), compression="zlib", predictor=True),
     "tiff-lzw": lambda: pillow(3, "tiff", compression="tiff_lzw"),
     "tiff-jpeg": lambda: pillow(3, "tiff", compression="jpeg"),
+    "png-rich": rich_png,
+    "jpeg-rich": rich_jpeg,
+    "tiff-rich": lambda: images.encode(images.decode(rich_jpeg(), "a.jpg"), ".tif"),
+    "tiff-signed": lambda: tiff(gray8.astype(np.int16)),
+    "tiff-doubles": lambda: tiff(floating.astype(np.float64), compression="zlib"),
+    "tiff-tiled-doubles": lambda: tiff(floating.astype(np.float64), tile=(16, 16)),
+    "gif": lambda: pillow(3, "gif"),
+    "avif": lambda: pillow(3, "avif"),
+    "bmp": lambda: pillow(3, "bmp"),
+    "bmp-palette": lambda: pillow(1, "bmp"),
     "tiff-float": lambda: tiff(floating),
     "tiff-big": lambda: tiff(deep, bigtiff=True, byteorder=">"),
     "tiff-stack": lambda: tiff(np.stack([gray8] * 3)),
@@ -130,6 +181,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.levels: list[float] = []
         self._process: subprocess.Popen[str] | None = None
 
     def read(self, data: bytes) -> tuple[str, float]:
@@ -155,7 +207,8 @@ class Reader:
             code = process.poll()
             self.close()
             pytest.fail(f"the reader hung for {SECONDS} s" if line else f"it crashed: {code}")
-        answer, peak = json.loads(line)
+        answer, peak, level = json.loads(line)
+        self.levels.append(level)
         return answer, peak
 
     def close(self) -> None:
@@ -198,3 +251,13 @@ def test_damaged_files(reader: Reader, kind: str) -> None:
             assert str(reader.path) in answer
 
     try_one()
+
+
+def test_memory_stays_at_its_level(reader: Reader) -> None:
+    """Of all files above, in the order they came in."""
+    if len(reader.levels) <= SETTLED:
+        pytest.skip(f"too few files: {len(reader.levels)}")
+    settled, last = reader.levels[SETTLED - 1], reader.levels[-1]
+    count = len(reader.levels)
+    sys.stdout.write(f"\n{count} files: {settled:.0f} MB after {SETTLED}, at last {last:.0f} MB\n")
+    assert last < settled + GROWTH

@@ -31,7 +31,10 @@ def imwrite(path: Path, array: np.ndarray, **options: Any) -> Path:
 GRAY, RGB = PIL.Image.new("L", (8, 8)), PIL.Image.new("RGB", (8, 8))
 RED = PIL.Image.new("RGB", (8, 8), "red")
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "cmyk-jpeg": (lambda p: save(RGB.convert("CMYK"), p / "a.jpg"), "cmyk image of 4"),
+    "cmyk-jpeg": (
+        lambda p: save(RGB.convert("CMYK"), p / "a.jpg"),
+        "is a CMYK image, but must be",
+    ),
     "cmyk-tiff": (lambda p: save(RGB.convert("CMYK"), p / "a.tif"), "CMYK image"),
     "lab": (lambda p: save(RGB.convert("LAB"), p / "a.tif"), "CIELAB image"),
     "bit-png": (lambda p: save(GRAY.convert("1"), p / "a.png"), r"black and white \(1 bit\)"),
@@ -41,12 +44,12 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda p: imwrite(p / "a.tif", np.zeros((4, 8, 8), np.uint8), photometric="minisblack"),
         "has 4 pages",
     ),
-    "double": (lambda p: imwrite(p / "a.tif", np.zeros((8, 8))), "floating values of 64 bits"),
-    "signed": (
-        lambda p: imwrite(p / "a.tif", np.zeros((8, 8), np.int16)),
-        "signed values of 16 bits",
+    "signed": (lambda p: imwrite(p / "a.tif", np.zeros((8, 8), np.int8)), "signed values of 8"),
+    "long": (lambda p: imwrite(p / "a.tif", np.zeros((8, 8), np.uint64)), "values of 64 bits"),
+    "five": (
+        lambda p: imwrite(p / "a.tif", np.zeros((8, 8, 5), np.uint8), photometric="rgb"),
+        "has 5 channels, but must be gray or RGB, with or without one channel of transparency",
     ),
-    "long": (lambda p: imwrite(p / "a.tif", np.zeros((8, 8), np.uint32)), "values of 32 bits"),
     "channels": (
         lambda p: imwrite(
             p / "a.tif", np.zeros((8, 8, 2), np.uint8), photometric="minisblack", planarconfig=1
@@ -79,9 +82,6 @@ def test_conversions_are_said(tmp_path: Path) -> None:
     few = save(ramp, tmp_path / "few.png", bits=4)
     assert read_image(few).notes == ("its 4 bits become 8",)
     np.testing.assert_array_equal(read_image(few).pixels, np.asarray(ramp))
-    half = imwrite(tmp_path / "half.tif", np.full((8, 8), 1.5, np.float16))
-    assert read_image(half).notes == ("its half-precision values become float32",)
-    assert read_image(half).pixels.dtype == np.float32
     table = np.arange(768, dtype=np.uint16).reshape(3, 256)
     index = np.arange(64, dtype=np.uint8).reshape(8, 8)
     indexed = imwrite(tmp_path / "table.tif", index, photometric="palette", colormap=table)
@@ -90,9 +90,11 @@ def test_conversions_are_said(tmp_path: Path) -> None:
 
 
 def test_what_a_format_leaves_out_is_said(tmp_path: Path) -> None:
-    photo = read_image(save(GRAY, tmp_path / "a.jpg"))
+    exif = PIL.Image.Exif()
+    exif[0x010F] = "Maker"
+    photo = read_image(save(GRAY, tmp_path / "a.jpg", exif=exif))
     assert images.losses("a.jpg", photo) == ()
-    assert "metadata" in images.losses("a.pgm", photo)[0]
+    assert images.losses("a.pgm", photo) == ("PGM has no place for EXIF: left out",)
     assert "RGB" in images.losses("a.webp", photo)[0]
     assert images.losses("a.npy", ImageFile(photo.pixels)) == ()
 
@@ -130,7 +132,7 @@ def test_bombs_are_refused_before_they_are_decoded(
 def test_the_limit_can_be_raised(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="damaged"):
         read_image(bomb(tmp_path / "a.png", 800), max_pixels=800**2)
-    with pytest.raises(InputError, match="pixels"):
+    with pytest.raises(InputError, match=r"max_pixels \(for commands --max-pixels\) raises"):
         read_image(bomb(tmp_path / "a.png", 800), max_pixels=800**2 - 1)
 
 

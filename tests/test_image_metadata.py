@@ -14,7 +14,7 @@ import tifffile
 from conftest import DenoiseFile, noisy_pixels
 from PIL import ImageOps
 
-from nlnet.images import read_image, write_image
+from nlnet.images import exif, read_image, write_image
 
 
 def adobe_rgb() -> bytes:
@@ -149,6 +149,24 @@ def test_damaged_exif_is_left_out(tmp_path: Path, damage: str) -> None:
     image = read_image(tmp_path / "a.jpg")
     write_image(tmp_path / "a.tif", image)
     np.testing.assert_array_equal(tifffile.imread(tmp_path / "a.tif"), image.pixels)
+
+
+def test_exif_is_cut_out_of_tiff_files(tmp_path: Path) -> None:
+    PIL.Image.fromarray(noisy_pixels(np.uint8)).save(tmp_path / "a.jpg", exif=full_exif())
+    photo = read_image(tmp_path / "a.jpg")
+    write_image(tmp_path / "a.tif", photo)
+    with open(tmp_path / "a.tif", "rb") as stream:
+        cut = exif.from_tiff(stream)
+    assert cut is not None
+    found = PIL.Image.Exif()
+    found.load(cut)
+    assert (found[0x010F], found[0x0112]) == ("Maker", 6)
+    assert found.get_ifd(0x8769)[0xA434] == "Lens 50 mm"
+    upright = PIL.Image.Exif()
+    upright.load(exif.set_upright(cut))
+    assert upright[0x0112] == 1
+    assert len(exif.set_upright(cut)) == len(cut)
+    assert exif.from_tiff(io.BytesIO(b"II*\0\xff\xff\xff\xff")) is None
 
 
 def test_a_directory_inside_itself_in_a_tiff_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import tifffile
 from conftest import DenoiseFile, noisy_pixels
 
 import nlnet
-from nlnet.images import ImageFile, read_image, read_pages, write_image, write_pages
+from nlnet.images import ImageFile, losses, read_image, read_pages, write_image, write_pages
 
 # Depth, channels, alpha
 
@@ -109,7 +109,7 @@ def test_arrays_keep_their_shape(
     np.save(tmp_path / "in.npy", np.array(array, ">f8", order=order))
     denoise_file(tmp_path / "in.npy", tmp_path / "out.npy")
     result = np.load(tmp_path / "out.npy")
-    assert (result.shape, result.dtype) == (shape, np.float64)
+    assert (result.shape, result.dtype) == (shape, np.dtype(">f8"))
     assert result.std() < 0.9 * array.std()
 
 
@@ -198,6 +198,34 @@ def test_other_arrays(tmp_path: Path, array: np.ndarray, message: str) -> None:
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(nlnet.InputError, match=message):
         read_image(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("shape", ["(-1, 8)", "(8, -8)", "(2, -8, 8, 3)", "(-4, -8, 8)"])
+def test_arrays_with_less_than_nothing(tmp_path: Path, shape: str) -> None:
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    start = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little")
+    (tmp_path / "a.npy").write_bytes(start + header + bytes(500))
+    with pytest.raises(nlnet.FileError, match="damaged or incomplete npy file"):
+        read_image(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("dtype", ["<u2", ">u2", "<f4", ">f8", ">i4"])
+def test_arrays_keep_their_byte_order(tmp_path: Path, dtype: str) -> None:
+    array = (noisy_pixels(np.float32) * 1000).astype(dtype)
+    np.save(tmp_path / "a.npy", array)
+    write_image(tmp_path / "b.npy", read_image(tmp_path / "a.npy"))
+    back = np.load(tmp_path / "b.npy")
+    assert back.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(back, array)
+    assert losses(tmp_path / "c.tif", read_image(tmp_path / "a.npy")) == ()
+
+
+def test_the_names_of_the_package() -> None:
+    assert nlnet.read_image is read_image
+    assert nlnet.read_pages is read_pages
+    assert nlnet.write_image is write_image
+    assert nlnet.write_pages is write_pages
+    assert {"read_image", "read_pages", "write_image", "write_pages"} <= set(nlnet.__all__)
 
 
 def test_objects_in_arrays_are_never_unpickled(tmp_path: Path) -> None:

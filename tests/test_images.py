@@ -94,7 +94,9 @@ def encoded(folder: Path, suffix: str) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".webp", ".ppm", ".npy"])
+@pytest.mark.parametrize(
+    "suffix", [".png", ".jpg", ".tif", ".webp", ".ppm", ".npy", ".avif", ".gif", ".bmp"]
+)
 @pytest.mark.parametrize("share", [0.002, 0.3, 0.6, 0.99])
 def test_truncated_files_are_refused(tmp_path: Path, suffix: str, share: float) -> None:
     whole = encoded(tmp_path, suffix)
@@ -117,9 +119,13 @@ def test_damaged_png_is_refused(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"hello, this is text", "none of PNG, TIFF, JPEG, WebP, PGM, PPM, PNM, npy"),
+        (b"hello, this is text", "none of PNG, TIFF, JPEG, WebP, AVIF, GIF, BMP, PGM"),
         (b"P", "none of"),
-        (b"GIF89a", "none of"),
+        (b"GIF89a", "damaged or incomplete GIF"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "HEIC files are not supported; convert it to PNG"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n", "JPEG 2000 files are not supported"),
+        (b"\0\0\0\x0cJXL \r\n\x87\n", "JPEG XL files are not supported"),
+        (b"8BPS\0\1", "PSD files are not supported"),
     ],
 )
 def test_files_that_are_no_images(tmp_path: Path, content: bytes, message: str) -> None:
@@ -148,7 +154,7 @@ def test_names_that_no_file_can_have() -> None:
         read_image("a\0b.png")
 
 
-@pytest.mark.parametrize("name", ["image", "image.gif", "image.png.txt", ".png"])
+@pytest.mark.parametrize("name", ["image", "image.jp2", "image.png.txt", ".png"])
 def test_unknown_suffix(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="must have one of"):
         check_format(tmp_path / name, ImageFile(random_pixels(np.uint8)))
@@ -158,13 +164,21 @@ def test_unknown_suffix(tmp_path: Path, name: str) -> None:
     ("name", "image", "message"),
     [
         ("a.jpg", ImageFile(random_pixels(np.uint16)), "JPEG cannot hold uint16 values; write PNG"),
+        ("a.jpg", ImageFile(random_pixels(np.uint16)), "or convert it with --depth 8"),
+        (
+            "a.jpg",
+            ImageFile(random_pixels(np.uint16), random_pixels(np.uint16)),
+            "or convert it with --depth 8 --background white",
+        ),
         (
             "a.jpg",
             ImageFile(random_pixels(np.uint8), random_pixels(np.uint8)),
-            "JPEG cannot hold transparency; write PNG or TIFF or WebP or npy instead",
+            "JPEG cannot hold transparency; write PNG or TIFF or WebP or BMP or npy instead, "
+            "or convert it with --background white",
         ),
         ("a.png", ImageFile(np.zeros((8, 8), np.float32)), "float32 values; write TIFF or npy"),
-        ("a.tif", ImageFile(np.zeros((8, 8))), "TIFF cannot hold float64 values; write npy"),
+        ("a.png", ImageFile(np.zeros((8, 8))), "PNG cannot hold float64 values; write TIFF or npy"),
+        ("a.png", ImageFile(np.zeros((8, 8), np.int16)), "int16 values; write TIFF or npy instead"),
         ("a.webp", ImageFile(random_pixels(np.uint16)), "WebP cannot hold uint16"),
         ("a.pgm", ImageFile(random_pixels(np.uint8, (8, 8, 3))), "PGM cannot hold color images"),
         ("a.ppm", ImageFile(random_pixels(np.uint8)), "PPM cannot hold gray images"),
@@ -219,7 +233,8 @@ def test_the_final_name_is_that_of_a_whole_file(
 
 def test_the_suffixes_are_those_of_the_formats() -> None:
     assert set(images.SUFFIXES) == {
-        *(".png", ".tif", ".tiff", ".jpg", ".jpeg", ".webp", ".pgm", ".ppm", ".pnm", ".npy")
+        *(".png", ".tif", ".tiff", ".jpg", ".jpeg", ".webp", ".avif", ".gif", ".bmp"),
+        *(".pgm", ".ppm", ".pnm", ".npy"),
     }
 
 

@@ -17,6 +17,8 @@ from nlnet.kernels.simd.vectors import WIDE_LANES as LANES
 from nlnet.matching import BAND_ROWS, find_groups
 from nlnet.parallel import Workers
 
+pytestmark = pytest.mark.numerical
+
 DEFAULT = NetworkConfig(window=9)
 
 

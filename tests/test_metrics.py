@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from nlnet.errors import InputError
 from nlnet.metrics import psnr, ssim
 
+pytestmark = pytest.mark.numerical
+
 
 def image_pair(seed: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable
@@ -11,10 +12,10 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from nlnet import files
+from nlnet import files, model_file
 from nlnet.config import NetworkConfig
 from nlnet.errors import FileError, ModelError
-from nlnet.model import Model, load_model
+from nlnet.model import Model, load_model, shipped_models
 from nlnet.parameters import initial_parameters
 
 CONFIG = NetworkConfig(stages=2, rbf_count=9)
@@ -47,12 +48,14 @@ def rewrite(
     fields: Callable[[Fields], object] = lambda _: None,
     metadata: dict[str, str] | None = None,
 ) -> None:
-    """Change a model file behind the format's back."""
+    """Change a model file, and its checksum with it."""
     with safetensors.safe_open(path, framework="numpy") as file:
         content = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         header = json.loads(file.metadata()["nlnet"])
     tensors(content)
     fields(header)
+    with contextlib.suppress(ValueError):  # NaN, which is refused before
+        header["checksum"] = model_file.checksum(header, content)
     text = {"nlnet": json.dumps(header)} if metadata is None else metadata
     path.write_bytes(safetensors.numpy.save(content, metadata=text))
 
@@ -109,7 +112,7 @@ def test_str_is_one_line_for_people():
 # --- Bad models and files --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sigma", [0.0, -1.0, 256.0, float("nan")])
+@pytest.mark.parametrize("sigma", [0.0, -1.0, 1e-30, 256.0, float("nan")])
 def test_sigma_must_be_on_the_8_bit_scale(sigma):
     with pytest.raises(ModelError, match="sigma"):
         make_model(sigma=sigma)
@@ -118,6 +121,15 @@ def test_sigma_must_be_on_the_8_bit_scale(sigma):
 def test_a_model_needs_a_name():
     with pytest.raises(ModelError, match="name"):
         make_model(name="")
+
+
+@pytest.mark.parametrize(
+    "name", ["\x1b[2Jcolor-5x5", "two\nlines", " padded", "\u202etxet", "a\0b"]
+)
+def test_a_name_is_what_a_terminal_may_show(name):
+    with pytest.raises(ModelError, match="printable") as caught:
+        make_model(name=name)
+    assert str(caught.value).isprintable()
 
 
 def test_a_model_checks_its_parameters():
@@ -166,7 +178,9 @@ def test_loading_is_strict_about_tensors(saved, change, message):
         (lambda f: f.update(extra=1), "unknown metadata field 'extra'"),
         (lambda f: f.pop("sigma"), "lacks the metadata field 'sigma'"),
         (lambda f: f.pop("version"), "format version is None"),
-        (lambda f: f.update(version=2, extra=1), "version is 2, but this nlnet reads version 1"),
+        (lambda f: f.update(version=3, extra=1), "version is 3, but this nlnet reads 1 and 2"),
+        (lambda f: f.update(functions_of_sigma={"filters": "linear"}), "'filters' are functions"),
+        (lambda f: f.pop("functions_of_sigma"), "lacks the metadata field 'functions_of_sigma'"),
         (lambda f: f.update(version=True), "format version is True"),
         (lambda f: f.update(sigma="25"), "sigma has the unusable value '25'"),
         (lambda f: f.update(sigma=-25.0), "sigma is -25.0"),
@@ -227,6 +241,58 @@ def test_what_cannot_be_opened_is_a_file_error(tmp_path):
         load_model(tmp_path)
     with pytest.raises(FileError, match="Cannot open the model"):
         load_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.7, 0.98])
+@pytest.mark.parametrize("bit", [0, 3])
+def test_a_bit_that_flipped_in_the_weights_is_an_error(saved, share, bit):
+    content = bytearray(saved.read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")
+    content[start + int(share * (len(content) - start))] ^= 1 << bit
+    saved.write_bytes(content)
+    with pytest.raises(ModelError, match="checksum"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"25.0", b"26.0"), (b"28.98", b"29.98")])
+def test_a_header_changed_by_hand_is_an_error(saved, old, new):
+    content = saved.read_bytes()
+    assert content.count(old) == 1
+    saved.write_bytes(content.replace(old, new))
+    with pytest.raises(ModelError, match="checksum"):
+        load_model(saved)
+
+
+def as_version_1(path: Path) -> None:
+    with safetensors.safe_open(path, framework="numpy") as file:
+        content = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = json.loads(file.metadata()["nlnet"])
+    del header["checksum"], header["functions_of_sigma"]
+    header["version"] = 1
+    text = {"nlnet": json.dumps(header, sort_keys=True)}
+    path.write_bytes(safetensors.numpy.save(content, metadata=text))
+
+
+def test_version_1_still_loads_and_is_saved_as_version_2(saved):
+    wanted = saved.read_bytes()
+    as_version_1(saved)
+    assert saved.read_bytes() != wanted
+    load_model(saved).save(saved)
+    assert saved.read_bytes() == wanted
+
+
+def test_version_1_with_a_checksum_is_an_error(saved):
+    rewrite(saved, fields=lambda f: (f.update(version=1), f.pop("functions_of_sigma")))
+    with pytest.raises(ModelError, match="unknown metadata field 'checksum'"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_shipped_models_are_as_saving_writes_them(name, tmp_path):
+    path = tmp_path / "again.safetensors"
+    load_model(name).save(path)
+    weights = Path(model_file.__file__).parent / "weights"
+    assert path.read_bytes() == (weights / f"{name}.safetensors").read_bytes()
 
 
 # --- Writing ---------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ from nlnet.stage import Stage
 from nlnet.sweep import Sweep
 from nlnet.tiles import TILE
 
+pytestmark = pytest.mark.numerical
+
 
 def make_run(config, stages, *, exact=False, box=BOX) -> StageRun:
     made = [Stage(stage, config, exact=exact) for stage in stages]
@@ -61,7 +63,8 @@ def test_network_is_the_slow_version(channels, patch_size, project_every_stage):
     image = noise(channels, 9, 10, std=80.0)
     wanted = slow.network(image, stages, config)
     free = slow.network(image, stages, config, clip=False)
-    assert 0.02 < np.mean((wanted == 0) | (wanted == 255)) < 0.8  # the box matters
+    # The box matters; a color comes back from its opponent planes within rounding of a limit.
+    assert 0.02 < np.mean((wanted < 1e-9) | (wanted > 255 - 1e-9)) < 0.8
     np.testing.assert_allclose(
         run_batch(image, config, stages, exact=True), wanted, rtol=0, atol=1e-9
     )

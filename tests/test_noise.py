@@ -7,6 +7,8 @@ import pytest
 
 from nlnet.noise import add_noise
 
+pytestmark = pytest.mark.numerical
+
 
 def test_noise_is_that_of_the_protocol() -> None:
     clean = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)

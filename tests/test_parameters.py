@@ -18,6 +18,8 @@ from nlnet.parameters import (
     odd_from_half,
 )
 
+pytestmark = pytest.mark.numerical
+
 CONFIG = NetworkConfig(stages=2)
 
 

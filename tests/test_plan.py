@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nlnet.errors import FileError, InputError
-from nlnet.plan import make_plan
+from nlnet.plan import Reason, make_plan
 
 
 @pytest.fixture
@@ -137,3 +137,21 @@ def test_a_folder_that_cannot_be_read_is_reported(
     plan = make_plan(["in"], Path("out"), recursive=True)
     assert len(plan.jobs) == 3
     assert "Permission denied" in str(plan.errors[0])
+
+
+def left_out(*inputs: str, recursive: bool) -> dict[str, Reason]:
+    plan = make_plan(inputs, Path("in/out"), recursive=recursive)
+    return {left.path.as_posix(): left.reason for left in plan.left_out}
+
+
+def test_what_is_left_out_is_told(tree: Path) -> None:
+    for name in ("photo.heic", "sub/icon.bmp", "v.zarr/zarr.json", "v.zarr/c.png", "out/old.png"):
+        (tree / "in" / name).parent.mkdir(exist_ok=True)
+        (tree / "in" / name).touch()
+    (tree / "in" / "link").symlink_to(tree / "in" / "sub")
+    files = {"in/notes.txt": Reason.NO_IMAGE, "in/photo.heic": Reason.NO_IMAGE}
+    others = {"in/v.zarr": Reason.ZARR, "in/link": Reason.LINK}
+    assert left_out("in", recursive=False) == files | others | {"in/sub": Reason.FOLDER}
+    assert left_out("in", recursive=True) == files | others | {"in/sub/icon.bmp": Reason.NO_IMAGE}
+    assert left_out("in/*", recursive=False) == files | {"in/v.zarr": Reason.ZARR}
+    assert "in/v.zarr/c.png" not in planned("in", recursive=True)

@@ -7,12 +7,16 @@ import dataclasses
 import numpy as np
 import pytest
 import slow
+import threadpoolctl
 from cases import assert_close, central_differences
 
+from nlnet import potentials
 from nlnet.config import NetworkConfig
 from nlnet.kernels import rbf
 from nlnet.parameters import odd_from_half
 from nlnet.potentials import Potentials, cubic_basis, table_intervals, table_step
+
+pytestmark = pytest.mark.numerical
 
 FREE = NetworkConfig(odd=False)
 AUTHOR = NetworkConfig(odd=False, rbf_count=51)
@@ -170,3 +174,22 @@ def test_gradients_of_tiles_add_up():
     for rows in (slice(0, 4), slice(4, 9)):
         potentials.backward(1, arguments[rows].copy(), np.ones_like(arguments[rows]), parts)
     assert_close(parts, whole, 1e-14)
+
+
+def test_tables_are_made_in_one_thread(monkeypatch):
+    """Threads of BLAS that spin for each other take long where the cores are busy."""
+    blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    threads = []
+    basis_of = potentials.cubic_basis
+
+    def record(config):
+        threads.append(min(library["num_threads"] for library in blas.info()))
+        return basis_of(config)
+
+    monkeypatch.setattr(potentials, "cubic_basis", record)
+    config = NetworkConfig()
+    coefficients = np.random.default_rng(99).standard_normal((1, 24, config.rbf_count))
+    with blas.limit(limits=2):
+        made = Potentials(coefficients, config)
+        made.coefficient_gradient(made.new_gradient())
+    assert threads == [1, 1]

@@ -11,6 +11,8 @@ from nlnet.importer import import_author_model
 from nlnet.metrics import psnr
 from nlnet.network import denoise_planes
 
+pytestmark = pytest.mark.numerical
+
 pytest.importorskip("scipy.io", reason="reading .mat files needs SciPy")
 
 

@@ -11,6 +11,8 @@ import slow
 from nlnet.config import NetworkConfig
 from nlnet.parameters import StageParameters, filters_from_mix, initial_parameters, odd_from_half
 
+pytestmark = pytest.mark.numerical
+
 SMALL = NetworkConfig(stages=2, patch_size=3, group_size=3, window=5, rbf_count=11)
 
 

@@ -11,6 +11,8 @@ import nlnet
 from nlnet.errors import Cancelled, InputError
 from nlnet.model import Model
 
+pytestmark = pytest.mark.numerical
+
 
 def noisy_stack(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
     values = np.random.default_rng(3).normal(0.5, 0.1, shape).clip(0, 1)

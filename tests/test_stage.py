@@ -24,6 +24,8 @@ from nlnet.parallel import Workers
 from nlnet.stage import Stage, StageGradient
 from nlnet.tiles import TILE
 
+pytestmark = pytest.mark.numerical
+
 ARRAYS = ("filters", "group_weights", "coefficients")
 
 

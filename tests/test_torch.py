@@ -23,6 +23,8 @@ from nlnet.tiles import TILE
 torch = pytest.importorskip("torch")
 from nlnet.torch import NLNet, kernels, plain  # noqa: E402
 
+pytestmark = pytest.mark.numerical
+
 
 def tensors_of(stages) -> list[plain.StageTensors]:
     """Leaves of the graph, in float64."""

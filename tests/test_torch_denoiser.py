@@ -14,6 +14,8 @@ from nlnet.model import Model
 torch = pytest.importorskip("torch")
 from nlnet.torch import Denoiser  # noqa: E402
 
+pytestmark = pytest.mark.numerical
+
 
 def noisy_batch(count: int = 2, channels: int = 1, sigma: float = 0.1) -> Any:
     """Steps between dark and bright, with noise that goes beyond black and white."""

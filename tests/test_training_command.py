@@ -25,9 +25,12 @@ from training_cases import (
 )
 
 from nlnet.cli import main
+from nlnet.model import load_model
+from nlnet.training.lock import LOCK_NAME, sole_writer
 from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase
 from nlnet.training.progress import Screen
+from nlnet.training.trainer import BEST_MODEL
 
 
 @pytest.fixture
@@ -137,16 +140,56 @@ def test_one_process_at_a_time_trains_in_a_folder(
 # Starting, stopping and resuming
 
 
-def test_resume_begins_a_run_that_has_no_checkpoint(
+def test_resume_begins_a_run_that_died_before_its_first_checkpoint(
     config: Path, data: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (data / "ids.txt").write_text("b\n")
+    run.mkdir(parents=True)
+    with sole_writer(run):
+        (run / LOCK_NAME).touch()
     assert main(command(config, data, run, "--resume", "--exclude", data / "ids.txt")) == 0
     told = capsys.readouterr().err
     assert "begins anew" in told
     assert "tiny: 2 images to train on, 1 to validate with, 3 left out." in told
     assert "joint 2/2" in told
     assert "Finished" in told
+
+
+def test_resume_where_there_is_no_run_is_an_error(
+    config: Path, data: Path, run: Path, fails: Callable[..., str]
+) -> None:
+    assert f"no run in {str(run)!r}" in fails(*command(config, data, run, "--resume"))
+    assert not run.exists()
+    run.mkdir(parents=True)
+    assert f"no run in {str(run)!r}" in fails(*command(config, data, run, "--resume"))
+    assert not list(run.iterdir())
+
+
+def test_a_best_model_that_is_gone(
+    config: Path,
+    data: Path,
+    run: Path,
+    fails: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Stopped in the joint phase, after the first model was saved.
+    module = sys.modules["nlnet.training.run"]
+    stop = contextlib.nullcontext(lambda: (run / BEST_MODEL).exists())
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_stop_requests", lambda: stop)
+        with pytest.raises(SystemExit):
+            main(command(config, data, run))
+    (run / BEST_MODEL).unlink()
+    capsys.readouterr()
+    assert main(command(config, data, run, "--resume")) == 0
+    told = capsys.readouterr().err
+    assert "is gone: the best model from here on takes its place" in told
+    assert "Finished" in told
+    load_model(run / BEST_MODEL)
+    (run / BEST_MODEL).unlink()
+    sentence = fails(*command(config, data, run, "--resume"))
+    assert "is finished, but its model 'best.safetensors' is gone" in sentence
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -204,7 +247,9 @@ def killed_recipe() -> dict[str, Any]:
 def train_and_die(number: int, when: str, *arguments: object) -> int:
     """Return the exit code of a run that dies at its n-th write, if it comes so far."""
     script = Path(__file__).with_name("killed_training.py")
-    command = [sys.executable, script, number, when, *arguments, "--threads", 1, "--resume"]
+    command = [sys.executable, script, number, when, *arguments, "--threads", 1]
+    run = Path(str(arguments[arguments.index("--out") + 1]))
+    command += ["--resume"] if run.exists() else []
     return subprocess.run(
         [str(word) for word in command], capture_output=True, check=False, timeout=120
     ).returncode

@@ -24,6 +24,8 @@ from nlnet.training.data import (
 )
 from nlnet.training.settings import settings_from_mapping
 
+pytestmark = pytest.mark.numerical
+
 SETTINGS = settings_from_mapping(recipe())
 
 

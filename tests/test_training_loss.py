@@ -10,6 +10,8 @@ import torch
 from nlnet.metrics import psnr
 from nlnet.training.loss import negative_psnr
 
+pytestmark = pytest.mark.numerical
+
 IMAGES = 255 * torch.rand(2, 3, 9, 7, dtype=torch.float64, generator=torch.manual_seed(0))
 CLEAN = 255 * torch.rand(2, 3, 9, 7, dtype=torch.float64, generator=torch.manual_seed(1))
 

@@ -10,6 +10,8 @@ from torch import Tensor
 from nlnet.training.optimizers import LBFGS, LINE_SEARCH_EVALUATIONS, Adam
 from nlnet.training.settings import PhaseSettings
 
+pytestmark = pytest.mark.numerical
+
 
 class Valley:
     """A curved valley of 12 dimensions, and a count of how often it was looked at."""

@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 from web_server import client_of, post, told
 
 import nlnet
-from nlnet.estimation import estimate_sigma
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import FORMATS
 from nlnet.model import Model
-from nlnet.web import work
+from nlnet.noise.white import estimate_sigma
+from nlnet.web import output, work
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_pixels_are_those_of_python(
     sigma = 25 * np.iinfo(dtype).max / 255
     np.testing.assert_array_equal(result.pixels, nlnet.denoise(pixels, sigma, model=model))
     np.testing.assert_array_equal(result.alpha, alpha)
-    assert response.headers["content-type"] == work.MEDIA_TYPES[suffix]
+    assert response.headers["content-type"] == output.MEDIA_TYPES[suffix]
     assert response.headers["nlnet-model"] == model.name
     assert response.headers["nlnet-sigma"] == "25.00"
     assert 0 < float(response.headers["nlnet-seconds"]) < 60
@@ -68,15 +68,16 @@ def test_every_format_comes_back_as_it_came(client: TestClient, suffix: str) -> 
     response = post(client, data, sigma="20")
     assert response.status_code == 200, response.text
     assert suffix_of(response.content, "result") == suffix
-    assert response.headers["content-type"] == work.MEDIA_TYPES[suffix]
+    assert response.headers["content-type"] == output.MEDIA_TYPES[suffix]
     assert decode(post(client, data, path="preview").content, "x").pixels.shape == shape
 
 
 def test_floating_values(client: TestClient, gray_model: Model) -> None:
     noise = np.random.default_rng(1).normal(0, 0.1, (24, 32))
-    pixels = (1.2 + noise).astype(np.float32)  # values beyond white stay
+    pixels = (3 + noise).astype(np.float32)  # values beyond white stay
     response = post(client, encode(ImageFile(pixels), ".npy"), sigma="25.5")
     expected = nlnet.denoise(pixels, 0.1, model=gray_model, clip=False)
+    assert "nothing is clipped" in response.headers["nlnet-notes"]
     np.testing.assert_allclose(decode(response.content, "x").pixels, expected, atol=1e-6)
     assert response.headers["nlnet-image"] == "32 x 24, 32-bit float gray NPY"
     broken = encode(ImageFile(np.full((24, 32), np.nan, np.float32)), ".npy")
@@ -95,7 +96,7 @@ def test_conversions_are_noted(client: TestClient) -> None:
 def test_jpeg_comes_back_as_jpeg(client: TestClient) -> None:
     response = post(client, encode(ImageFile(random_image((20, 24, 3))), ".jpg"), "Foto.JPG")
     assert response.headers["content-type"] == "image/jpeg"
-    assert response.headers["content-disposition"].endswith("''Foto-denoised.jpg")
+    assert response.headers["content-disposition"] == 'attachment; filename="Foto-denoised.jpg"'
     assert decode(response.content, "result").pixels.shape == (20, 24, 3)
 
 
@@ -108,9 +109,19 @@ def test_sigma_is_measured_unless_given(client: TestClient, gray_model: Model) -
         estimate = float(response.headers["nlnet-noise-estimate"])
         assert estimate == pytest.approx(expected, abs=0.01)
         assert float(response.headers["nlnet-sigma"]) == estimate
-    given = post(client, encode(ImageFile(pixels), ".png"), sigma="40")
-    assert float(given.headers["nlnet-noise-estimate"]) == estimate
+        assert response.headers["nlnet-noise"] == f"white noise, about {estimate:.2g}"
+
+
+def test_nothing_is_measured_where_sigma_is_given(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*arguments: object) -> None:
+        pytest.fail("the noise was measured")
+
+    monkeypatch.setattr("nlnet.noise.deciding.find_noise", measured)
+    given = post(client, GRAY, sigma="40")
     assert float(given.headers["nlnet-sigma"]) == 40
+    assert "nlnet-noise-estimate" not in given.headers
 
 
 def test_an_image_without_noise_comes_back_as_it_is(client: TestClient) -> None:
@@ -131,16 +142,18 @@ def test_an_image_too_small_to_measure_its_noise(client: TestClient) -> None:
 
 def test_the_name_to_save_under_is_harmless(client: TestClient) -> None:
     names = {
-        "C:\\photos\\cat.png": "cat-denoised.png",
-        "../../etc/pass wd.png": "pass%20wd-denoised.png",
-        "Käse.png": "K%C3%A4se-denoised.png",
+        "C:\\photos\\cat.png": 'filename="cat-denoised.png"',
+        "../../etc/pass wd.png": 'filename="pass wd-denoised.png"',
+        "Käse.png": "filename=\"K_se-denoised.png\"; filename*=UTF-8''K%C3%A4se-denoised.png",
+        "a%22b.png": None,
         "a\r\nb.png": None,
     }
     for name, expected in names.items():
         disposition = post(client, GRAY, name, sigma="9").headers["content-disposition"]
         assert "\n" not in disposition
+        assert disposition.split(";")[1].count('"') == 2
         if expected is not None:
-            assert disposition == f"attachment; filename*=UTF-8''{expected}"
+            assert disposition == f"attachment; {expected}"
 
 
 def test_preview_is_the_image_as_8_bit_png(client: TestClient) -> None:
@@ -261,6 +274,12 @@ def test_uploads_never_touch_the_disk(client: TestClient, monkeypatch: pytest.Mo
     told(post(client, b"x" * (2 * 2**20 - 2000)), 422)
 
 
+def test_an_image_too_wide_for_the_memory(gray_model: Model, color_model: Model) -> None:
+    with client_of([gray_model, color_model]) as client:
+        wide = encode(ImageFile(np.zeros((6, 1_000_000, 3), np.uint8)), ".png")
+        assert "turn it by 90 degrees" in told(post(client, wide, sigma="20"), 422)
+
+
 def test_a_job_that_takes_too_long_is_told(gray_model: Model) -> None:
     with client_of([gray_model], job_seconds=0.02) as client:
         large = encode(ImageFile(random_image((1000, 1000))), ".png")
@@ -271,7 +290,7 @@ def test_a_bug_is_one_sentence_too(client: TestClient, monkeypatch: pytest.Monke
     def broken(*arguments: object, **options: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(work, "to_png", broken)
+    monkeypatch.setattr(work, "show_file", broken)
     response = post(client, GRAY, path="preview")
     assert "secret" not in told(response, 500)
     assert "content-security-policy" in response.headers
@@ -281,5 +300,5 @@ def test_no_memory_is_told(client: TestClient, monkeypatch: pytest.MonkeyPatch) 
     def starved(*arguments: object, **options: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(work, "to_png", starved)
+    monkeypatch.setattr(work, "show_file", starved)
     assert "memory" in told(post(client, GRAY, path="preview"), 413)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,11 +12,11 @@ from conftest import random_image
 from starlette.requests import Request
 from starlette.types import Message
 
-from nlnet.errors import Cancelled
+from nlnet.errors import Cancelled, InputError
 from nlnet.images import ImageFile, encode
 from nlnet.model import Model
 from nlnet.web.catalog import Catalog
-from nlnet.web.jobs import Busy, ClientGone, JobQueue, Progress, TimedOut
+from nlnet.web.jobs import Busy, ClientGone, JobQueue, Progress, Standing, TimedOut
 from nlnet.web.limits import Limits
 from nlnet.web.responses import FileResponse
 from nlnet.web.service import Service
@@ -313,5 +314,67 @@ def test_results_count_until_they_are_sent(gray_model: Model) -> None:
         pieces = [message["body"] for message in sent[7:]]
         assert b"".join(pieces) == response.body
         assert [message["more_body"] for message in sent[7:]][-1] is False
+
+    run(test)
+
+
+# how far it is
+
+
+def test_a_job_has_a_place_and_a_progress() -> None:
+    async def test() -> None:
+        queue = JobQueue(waiting=3, seconds=10)
+        first, second = Blocker(), Blocker()
+        jobs = [
+            asyncio.ensure_future(queue.run(job, never, key))
+            for job, key in ((first, "first"), (second, "second"))
+        ]
+        await until(lambda: queue.standing("first") == Standing(ahead=0, share=0.5))
+        assert queue.running == Standing(0, 0.5)
+        assert queue.standing("second") == Standing(ahead=1, share=0.0)
+        assert queue.standing("third") is None
+        with pytest.raises(InputError, match="'second', but another image"):
+            await queue.run(second, never, "second")
+        first.end.set()
+        await until(lambda: queue.standing("second") == Standing(0, 0.5))
+        second.end.set()
+        assert await asyncio.gather(*jobs) == ["done", "done"]
+        await until(lambda: queue.running is None)
+
+    run(test)
+
+
+def test_an_abort_stops_the_running_job_and_tells_whoever_waits() -> None:
+    async def test() -> None:
+        queue = JobQueue(waiting=2, seconds=10)
+        running = Blocker()
+        job = asyncio.ensure_future(queue.run(running, never))
+        await until(running.begun.is_set)
+        queue.close()
+        queue.abort()
+        with pytest.raises(Busy, match="stopping"):
+            await job
+        await queue.finished()
+        assert running.stopped
+
+    run(test)
+
+
+def test_a_job_that_fails_leaves_no_image_behind() -> None:
+    class Image:
+        pass
+
+    async def test() -> None:
+        kept: list[weakref.ref[Image]] = []
+
+        def fail(go_on: Progress) -> None:
+            image = Image()
+            kept.append(weakref.ref(image))
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError) as failure:
+            await JobQueue(1, 10).run(fail, never)
+        assert kept[0]() is None
+        assert failure.value is not None  # it is still there, and held the image before
 
     run(test)

@@ -15,8 +15,11 @@ from nlnet.errors import Cancelled, FileError, InputError, ModelError, NLNetErro
 if TYPE_CHECKING:
     from nlnet.config import NetworkConfig
     from nlnet.denoising import denoise
-    from nlnet.estimation import estimate_sigma
+    from nlnet.images import read_image, read_pages, write_image, write_pages
     from nlnet.model import Model, load_model
+    from nlnet.noise.estimation import estimate_noise
+    from nlnet.noise.record import Noise
+    from nlnet.noise.white import estimate_sigma
     from nlnet.stacks import denoise_stack
 
 __version__ = "0.1.0"
@@ -29,20 +32,32 @@ __all__ = [
     "ModelError",
     "NLNetError",
     "NetworkConfig",
+    "Noise",
     "__version__",
     "denoise",
     "denoise_stack",
+    "estimate_noise",
     "estimate_sigma",
     "load_model",
+    "read_image",
+    "read_pages",
+    "write_image",
+    "write_pages",
 ]
 
 _LAZY = {
     "Model": "nlnet.model",
     "NetworkConfig": "nlnet.config",
+    "Noise": "nlnet.noise.record",
     "denoise": "nlnet.denoising",
     "denoise_stack": "nlnet.stacks",
-    "estimate_sigma": "nlnet.estimation",
+    "estimate_noise": "nlnet.noise.estimation",
+    "estimate_sigma": "nlnet.noise.white",
     "load_model": "nlnet.model",
+    "read_image": "nlnet.images",
+    "read_pages": "nlnet.images",
+    "write_image": "nlnet.images",
+    "write_pages": "nlnet.images",
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from nlnet.claims import claim
 from nlnet.errors import Cancelled, FileError, NLNetError
 from nlnet.file_denoising import Findings, Settings, denoise_file
 from nlnet.files import remove_leftovers
@@ -21,11 +22,25 @@ _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What became of a job: findings, an error, or neither if its output was there already."""
+    """What became of a job.
+
+    It has findings or an error; neither if its output was there already, or if it was left
+    `elsewhere`: to another process that is working on it.
+    """
 
     job: Job
     findings: Findings | None = None
     error: NLNetError | None = None
+    elsewhere: bool = False
+
+    @property
+    def status(self) -> str:
+        """What became of it in a word: written, exists, elsewhere or failed."""
+        if self.error is not None:
+            return "failed"
+        if self.findings is not None:
+            return "written"
+        return "elsewhere" if self.elsewhere else "exists"
 
 
 def run_jobs(
@@ -113,8 +128,13 @@ def work_on(
     try:
         if overwrite or not os.path.lexists(job.target):
             _prepare(job.target)
-            outcome = denoise_file(job.source, job.target, settings, progress)
-            report = Report(job, outcome.findings)
+            with claim(job.target) as ours:
+                if not ours:
+                    report = Report(job, elsewhere=True)
+                # Once more: another process may have written it before the claim was ours.
+                elif overwrite or not os.path.lexists(job.target):
+                    outcome = denoise_file(job.source, job.target, settings, progress)
+                    report = Report(job, outcome.findings)
     except Cancelled:
         raise
     except NLNetError as error:

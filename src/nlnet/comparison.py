@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
+from nlnet.data_range import check_white
 from nlnet.errors import InputError
 from nlnet.figures import Panel, draw_panels
 from nlnet.file_denoising import Outcome, white_of
@@ -77,21 +78,69 @@ def compare(
     Raises
     ------
     InputError
-        If sizes or numbers of channels differ.
+        If sizes or numbers of channels differ, or the clean image is far from 0 to white.
     """
-    truth = np.clip(_on_255(clean, data_range), 0, 255)
+    truth = _truth(clean, name, data_range)
     panels = [Panel(truth, name, "clean")]
     comparisons = []
     for other_name, image in others:
-        shown = np.clip(_on_255(image, data_range), 0, 255)
-        if shown.shape != truth.shape:
-            raise InputError(
-                f"{other_name!r} is {_describe(shown)}, but the clean image is {_describe(truth)}."
-            )
-        comparison = Comparison(other_name, psnr(truth, shown), _ssim(truth, shown))
+        shown, comparison = _measure(truth, other_name, image, data_range)
         panels.append(Panel(shown, other_name, _format(comparison)))
         comparisons.append(comparison)
     return comparisons, draw_panels(panels, centre)
+
+
+def measure_stacks(
+    clean: Sequence[ImageFile],
+    others: Sequence[tuple[str, Sequence[ImageFile]]],
+    *,
+    name: str = "clean",
+    data_range: float | None = None,
+) -> list[Comparison]:
+    """Measure stacks against the clean one, page by page; return the means over the pages.
+
+    Parameters and errors are those of :func:`compare`, with sequences of pages for images.
+    """
+    wanted = _pages(len(clean))
+    for other_name, pages in others:
+        if len(pages) != len(clean):
+            raise InputError(
+                f"{other_name!r} has {_pages(len(pages))}, but the clean image {wanted}."
+            )
+    found: list[list[Comparison]] = [[] for _ in others]
+    for number in range(len(clean)):
+        truth = _truth(clean[number], name, data_range)
+        for (other_name, pages), comparisons in zip(others, found, strict=True):
+            comparisons.append(_measure(truth, other_name, pages[number], data_range)[1])
+    return [
+        Comparison(
+            comparisons[0].name,
+            float(np.mean([comparison.psnr for comparison in comparisons])),
+            float(np.mean([comparison.ssim for comparison in comparisons])),
+        )
+        for comparisons in found
+    ]
+
+
+def _truth(clean: ImageFile, name: str, data_range: float | None) -> Array:
+    check_white(clean, white_of(clean, data_range), name)
+    return np.clip(_on_255(clean, data_range), 0, 255)
+
+
+def _measure(
+    truth: Array, name: str, image: ImageFile, data_range: float | None
+) -> tuple[Array, Comparison]:
+    """Return the image with white at 255, and how near it is to the truth."""
+    shown = np.clip(_on_255(image, data_range), 0, 255)
+    if shown.shape != truth.shape:
+        raise InputError(
+            f"{name!r} is {_describe(shown)}, but the clean image is {_describe(truth)}."
+        )
+    return shown, Comparison(name, psnr(truth, shown), _ssim(truth, shown))
+
+
+def _pages(count: int) -> str:
+    return f"{count} page{'s' if count > 1 else ''}"
 
 
 def _on_255(image: ImageFile, data_range: float | None) -> npt.NDArray[np.float64]:

@@ -10,73 +10,92 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array, FloatArray
-from nlnet.devices import CPU, check_device, denoise_on_device
+from nlnet.arrays import Array
+from nlnet.devices import CPU, check_device
 from nlnet.errors import Cancelled, InputError, ModelError
-from nlnet.estimation import estimate_planes
 from nlnet.inputs import (
+    DATA_RANGES,
     KINDS,
     check_channel_axis,
     check_count,
-    check_data_range,
     check_dtype,
     check_finite,
-    check_sigma,
+    find_data_range,
     from_planes,
     to_planes,
 )
 from nlnet.model import Model, select_model
-from nlnet.network import denoise_rows
-
-NO_NOISE = 0.5
-"""Noise estimated below this, on the 0-255 scale, is taken for none."""
+from nlnet.noise.deciding import decide_noise
+from nlnet.noise.record import Noise
+from nlnet.removal import Network, remove_noise
+from nlnet.strength import Strength, check_strength
 
 _FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
+
+_EXPLAINED = 6.0
+"""Standard deviations of the noise by which values may leave the data range."""
+
+_FAR_ABOVE = 1.5
+_FAR_SHARE = 1e-3
+"""Data with a larger share above so many times its given range has another one."""
 
 
 def denoise(
     image: npt.ArrayLike,
     sigma: float | None = None,
     *,
+    noise: str | Noise | None = None,
+    strength: Strength = 1.0,
     model: str | os.PathLike[str] | Model = "auto",
     data_range: float | None = None,
     channel_axis: int | None = None,
-    clip: bool = True,
+    clip: bool | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
     progress: Callable[[float], object] | None = None,
 ) -> Array:
-    """Remove white Gaussian noise from a grayscale or RGB image.
+    """Remove the noise of a grayscale or RGB image.
+
+    What noise it is, and how strong, is found out unless it is given: white noise, photon noise,
+    or the correlated noise of photos as cameras save them.
 
     Parameters
     ----------
     image : array
-        (H, W) for grayscale or (H, W, 3) for RGB; uint8, uint16, float32 or float64. Floating
+        (H, W) for grayscale or (H, W, 3) for RGB; integers of 8, 16 or 32 bits, or floats. Floating
         values may lie outside the data range, as noisy values do. It is computed in float32,
         whatever the dtype.
     sigma : float, optional
-        Standard deviation of the noise in the image's own units, above 0 and at most
-        `data_range`. By default it is estimated by `nlnet.estimate_sigma`; an image whose noise is
-        found to be below 0.5 of 255 then comes back as it is, with a warning.
+        Standard deviation of white noise in the image's own units, above 0 and at most
+        `data_range`; with ``noise="camera"``, of the correlated noise.
+    noise : str or Noise, optional
+        What the noise is. By default it is found by `nlnet.estimate_noise`; an image in which none
+        is found comes back as it is, with a warning. ``"white"``, ``"poisson"`` (photon noise) or
+        ``"camera"`` insist on the kind, and only its strength is found; a record, such as
+        ``nlnet.Noise.poisson(gain, read)``, says all of it.
+    strength : float or pair of floats, optional
+        Share of the noise to remove, from 0 to 1; for color images also a pair, for luma (grain)
+        and for chroma (blotches of color).
     model : str, path or Model, optional
         A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), of which the model with the
         nearest log sigma is taken; one model of it (``"gray-5x5-s25"``); a model file; or a
         loaded model. ``"auto"`` is the 5x5 family that fits the image. Whatever the model was
         trained for, the image is scaled so that its noise is just that.
     data_range : float, optional
-        The value of white, black being 0. By default 255 for uint8, 65535 for uint16 and 1.0 for
-        floating images.
+        The value of white, black being 0. By default 255 for uint8, 65535 for uint16, 1.0 for
+        floating images, and the range of the data for other integers.
     channel_axis : int, optional
         The axis of a 3-D image that holds its 3 channels (or its only one); the last by default.
     clip : bool, optional
-        Keep the estimate inside ``[0, data_range]``, as the paper does. Without it floating
-        results may leave that range; integers are then clipped to what their dtype holds.
+        Keep the estimate inside ``[0, data_range]``, as the paper does. By default that is done
+        unless the data leaves this range by more than its noise explains, which a warning says, or
+        has no range of its own (signed and 32-bit integers). Integers are always kept in what
+        their dtype holds.
     threads : int, optional
         Number of threads; by default all CPUs the process may use.
     max_memory : int, optional
@@ -129,72 +148,66 @@ def denoise(
     >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
     """
     pixels = np.asarray(image)
-    default_range = check_dtype(pixels)
+    check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    span = default_range if data_range is None else check_data_range(data_range)
+    span = find_data_range(pixels, data_range)
     check_count("threads", threads)
     check_count("max_memory", max_memory)
-    if sigma is not None:
-        check_sigma(sigma, span)
+    planes = to_planes(pixels, axis)
+    shares = check_strength(strength, len(planes))
     check_finite(pixels)
     check_device(device)
 
-    planes = to_planes(pixels, axis)
     report = _ignore if progress is None else _stoppable(progress)
-    noise_level = _find_noise(planes, span) if sigma is None else float(sigma)
-    if noise_level <= span * np.finfo(np.float32).eps:  # below what float32 can tell apart
+    decided = decide_noise(planes, span, sigma, noise)
+    if decided.kind == "none":
+        warnings.warn(
+            f"The image comes back as it is: its noise is estimated as {decided.sigma:.3g}, too "
+            f"little to remove beside a data range of {span:g}.",
+            stacklevel=2,
+        )
+    # Below what float32 can tell apart there is nothing to remove.
+    negligible = decided.sigma is not None and decided.sigma <= span * np.finfo(np.float32).eps
+    if decided.kind == "none" or negligible:
         report(1.0)
         return pixels.copy()
-    chosen = choose_model(model, planes.shape[0], noise_level * 255 / span)
-    # The image's noise becomes that of the training; the box is scaled with it.
-    scale = chosen.sigma / noise_level
-    box = (0.0, span * scale) if clip else None
-    restored = np.empty_like(planes)
-
-    def read(first: int, last: int) -> FloatArray:
-        return _to_network(planes[:, first:last], scale)
-
-    def write(first: int, rows: FloatArray) -> None:
-        restored[:, first : first + rows.shape[1]] = _from_network(rows, scale, restored.dtype)
-
-    if device == CPU:
-        denoise_rows(
-            read,
-            write,
-            planes.shape,
-            chosen.config,
-            [stage.astype(np.float32) for stage in chosen.stages],
-            box=box,
-            threads=threads,
-            max_memory=max_memory,
-            progress=report,
-        )
-    else:
-        write(0, denoise_on_device(read(0, planes.shape[1]), chosen, device, box, report))
+    network = Network(
+        choose=lambda sigma: choose_model(model, len(planes), sigma),
+        threads=threads,
+        max_memory=max_memory,
+        device=device,
+    )
+    box = _find_box(planes, span, decided, clip, data_range)
+    restored = remove_noise(planes, decided, span, box, shares, network, report)
     return from_planes(restored, axis)
 
 
-def check_estimate(sigma: float, data_range: float) -> None:
-    """Raise InputError if an estimated sigma shows that the data range cannot be right."""
-    if sigma > data_range:
-        raise InputError(
-            f"The image's noise is estimated as {sigma:g}, but its data range is {data_range:g}; "
-            "give the data range that it really has (data_range, --data-range)."
-        )
-
-
-def _find_noise(planes: Array, data_range: float) -> float:
-    """Return the estimated sigma in the image's units, 0 if it is not worth the work."""
-    found = estimate_planes(planes)
-    check_estimate(found, data_range)
-    if found * 255 / data_range < NO_NOISE:
-        warnings.warn(
-            f"The image comes back as it is: its noise is estimated as {found:g}, "
-            f"which is below {NO_NOISE} of 255.",
-            stacklevel=3,
-        )
-        return 0.0
-    return found
+def _find_box(
+    planes: Array, span: float, noise: Noise, clip: bool | None, data_range: float | None
+) -> tuple[float, float] | None:
+    """Return the values that the estimate is kept in; None for no limits."""
+    low, high = float(planes.min()), float(planes.max())
+    margins = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
+    if data_range is not None:
+        limit = max(_FAR_ABOVE * span, span + margins[1])
+        if np.count_nonzero(planes > limit) > _FAR_SHARE * planes.size:
+            raise InputError(
+                f"The data range is given as {span:g}, but the image has values up to {high:g}; "
+                "give the data range that it really has (data_range, --data-range)."
+            )
+    if clip is not None:
+        return (0.0, span) if clip else None
+    if data_range is None and DATA_RANGES[planes.dtype.newbyteorder("=")] is None:
+        return None
+    if -margins[0] <= low and high <= span + margins[1]:
+        return 0.0, span
+    warnings.warn(
+        f"The image has values from {low:g} to {high:g}, which noise around a range from 0 to "
+        f"{span:g} does not explain: nothing is clipped (clip=True clips, data_range says what "
+        "white is).",
+        stacklevel=3,
+    )
+    return None
 
 
 def choose_model(
@@ -226,19 +239,3 @@ def _stoppable(progress: Callable[[float], object]) -> Callable[[float], None]:
             raise Cancelled("The work was stopped by the progress function.")
 
     return report
-
-
-def _to_network(planes: Array, scale: float) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        scaled: npt.NDArray[np.float32] = np.multiply(planes, scale, dtype=np.float32)
-    if not np.isfinite(scaled).all():
-        raise InputError("The image has values that are too large beside its sigma for float32.")
-    return scaled
-
-
-def _from_network(estimate: FloatArray, scale: float, dtype: np.dtype[Any]) -> Array:
-    restored = estimate / np.float32(scale)
-    if dtype.kind == "u":
-        limits = np.iinfo(dtype)
-        restored = np.clip(np.rint(restored), limits.min, limits.max)
-    return restored.astype(dtype)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +14,21 @@ from nlnet.arrays import Array
 from nlnet.denoising import NO_NOISE, check_estimate, denoise
 from nlnet.devices import check_device
 from nlnet.errors import InputError
-from nlnet.estimation import estimate_sigma
 from nlnet.files import copy_file
 from nlnet.images import (
     MAX_PIXELS,
     ImageFile,
+    WritingOptions,
     check_format,
     keeps_format,
     losses,
     read_pages,
     write_pages,
 )
-from nlnet.inputs import DATA_RANGES
+from nlnet.images.writing import PLAIN
+from nlnet.inputs import check_dtype
 from nlnet.model import select_model
+from nlnet.noise.white import estimate_sigma
 from nlnet.raw import is_raw
 from nlnet.raw.development import DEFAULT, Development
 
@@ -44,6 +47,8 @@ class Settings:
         Share of the noise that is removed, from 0 to 1.
     max_pixels : int
         Larger pages are refused before they are decoded.
+    writing : WritingOptions
+        Quality, depth and background of the files that are written.
     development : Development
         How LibRaw makes pictures of raw files.
     model, threads, max_memory, device
@@ -58,6 +63,7 @@ class Settings:
     max_memory: int | None = None
     device: str = "cpu"
     max_pixels: int = MAX_PIXELS
+    writing: WritingOptions = PLAIN
     development: Development = DEFAULT
 
     def check(self) -> None:
@@ -135,20 +141,25 @@ def denoise_file(
         return _denoise_raw(source, target, settings, progress, keep_before=keep_before)
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
-    check_format(target, first, len(pages))
+    check_format(target, first, len(pages), settings.writing)
     results: list[ImageFile] = []
     sigmas: list[float] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
-        pixels, sigma = _denoise_page(page, settings, _part(progress, number, len(pages)))
-        results.append(dataclasses.replace(page, pixels=pixels))
+        with _naming(source, number, len(pages)):
+            pixels, sigma = _denoise_page(page, settings, _part(progress, number, len(pages)))
+        results.append(_for_writing(page, pixels, settings))
         sigmas.append(sigma)
     estimated = settings.sigma is None
-    if estimated and max(sigmas) < NO_NOISE and keeps_format(source, target):
+    clean = estimated and max(sigmas) < NO_NOISE and settings.writing == PLAIN
+    if clean and keeps_format(source, target):
         copy_file(source, target)
+        notes: tuple[str, ...] = ()
     else:
-        write_pages(target, results)
-    notes = first.notes + losses(target, first)
+        write_pages(target, results, settings.writing)
+        lost = (losses(target, page, settings.writing) for page in results)
+        notes = tuple(dict.fromkeys(note for page in results for note in page.notes))
+        notes += tuple(dict.fromkeys(note for page_notes in lost for note in page_notes))
     if estimated and settings.data_range is None:
         notes += _depth_hint(first)
     return Outcome(first, results[0], Findings(tuple(sigmas), estimated, notes))
@@ -205,14 +216,32 @@ def blend(noisy: Array, denoised: Array, strength: float) -> Array:
     if strength == 1:
         return denoised
     mixed = noisy + strength * (denoised.astype(np.float64) - noisy)
-    return (np.rint(mixed) if noisy.dtype.kind == "u" else mixed).astype(noisy.dtype)
+    return (np.rint(mixed) if noisy.dtype.kind in "ui" else mixed).astype(noisy.dtype)
 
 
 def white_of(image: ImageFile, data_range: float | None) -> float:
     """Return the value of white: as it is given, as the file says, or as the dtype stands for."""
     if data_range is not None:
         return data_range
-    return image.data_range or DATA_RANGES[image.pixels.dtype]
+    return image.data_range or check_dtype(image.pixels)
+
+
+@contextlib.contextmanager
+def _naming(source: Path, number: int, count: int) -> Iterator[None]:
+    """Say of which file, and which of its pages, an error about pixels is."""
+    try:
+        yield
+    except InputError as error:
+        page = f", page {number + 1} of {count}" if count > 1 else ""
+        raise InputError(f"{str(source)!r}{page}: {error}") from error
+
+
+def _for_writing(page: ImageFile, pixels: Array, settings: Settings) -> ImageFile:
+    """Return the denoised page; a white that the user named counts where depth is converted."""
+    result = dataclasses.replace(page, pixels=pixels)
+    if settings.writing.depth is None or settings.data_range is None:
+        return result
+    return dataclasses.replace(result, data_range=settings.data_range)
 
 
 def _depth_hint(image: ImageFile) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import time
 import uuid
 from pathlib import Path
 
+from nlnet.claims import remove_dead_claims
 from nlnet.errors import FileError
 
 _PREFIX, _SUFFIX = ".nlnet-", ".tmp"
@@ -53,6 +54,7 @@ def copy_file(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:
     """Remove what writers that were killed long ago left in a folder."""
     oldest = time.time() - _LEFTOVER_SECONDS
+    remove_dead_claims(Path(folder), oldest)
     for leftover in Path(folder).glob(f"{_PREFIX}*{_SUFFIX}"):
         # Another process may be doing the same.
         with contextlib.suppress(OSError):

@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import math
 import numbers
+from typing import Any
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 
-DATA_RANGES = {
+DATA_RANGES: dict[np.dtype[Any], float | None] = {
     np.dtype(np.uint8): 255.0,
     np.dtype(np.uint16): 65535.0,
+    np.dtype(np.int8): None,
+    np.dtype(np.int16): None,
+    np.dtype(np.int32): None,
+    np.dtype(np.uint32): None,
+    np.dtype(np.float16): 1.0,
     np.dtype(np.float32): 1.0,
     np.dtype(np.float64): 1.0,
 }
-"""The supported dtypes, and the data range each stands for unless another one is given."""
+"""The supported dtypes, and the data range each stands for unless another one is given.
+
+Signed and 32-bit integers stand for none: theirs is taken from the data.
+"""
 
 KINDS = {1: "grayscale", 3: "color"}
 """The numbers of channels an image may have, and what they make it."""
 
 
-def check_dtype(pixels: Array) -> float:
-    """Return the dtype's default data range; refuse dtypes other than the supported ones."""
-    default_range = DATA_RANGES.get(pixels.dtype.newbyteorder("="))
-    if default_range is None:
+def check_dtype(pixels: Array) -> None:
+    """Refuse dtypes other than the supported ones."""
+    if pixels.dtype.newbyteorder("=") not in DATA_RANGES:
         raise InputError(
-            f"The image's dtype is {pixels.dtype}, but must be uint8, uint16, float32 or float64."
+            f"The image's dtype is {pixels.dtype}, but must be an integer of 8, 16 or 32 bits or "
+            "float16, float32 or float64."
         )
-    return default_range
+
+
+def find_data_range(pixels: Array, data_range: object) -> float:
+    """Return the data range: as it is given, as the dtype stands for, or as the data has it."""
+    if data_range is not None:
+        return check_data_range(data_range)
+    default = DATA_RANGES[pixels.dtype.newbyteorder("=")]
+    if default is not None:
+        return default
+    low, high = (float(pixels.min()), float(pixels.max())) if pixels.size else (0.0, 0.0)
+    return high - low or 1.0
 
 
 def check_channel_axis(pixels: Array, channel_axis: int | None) -> int | None:
@@ -74,7 +93,7 @@ def from_planes(planes: Array, axis: int | None) -> Array:
 
 def check_finite(pixels: Array) -> None:
     """Raise InputError if a value is NaN, infinite or too large for float32."""
-    if pixels.dtype.kind == "u":
+    if pixels.dtype.kind in "iu":
         return
     largest = np.finfo(np.float32).max
     # Written so that NaN does not pass.

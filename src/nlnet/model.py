@@ -19,6 +19,8 @@ from nlnet.files import write_atomically
 from nlnet.parameters import StageParameters, check_parameters
 
 _SUFFIX = ".safetensors"
+_MIN_SIGMA = 0.1
+"""On the 0-255 scale; with less noise, rounding to float32 is no longer small beside it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,8 +60,13 @@ class Model:
     def __post_init__(self) -> None:
         if not self.name:
             raise ModelError("A model must have a name, but got an empty one.")
-        if not 0 < self.sigma <= 255:
-            raise ModelError(f"Its sigma is {self.sigma}, but must be above 0 and at most 255.")
+        # Names are printed: control characters would reach the terminal.
+        if not self.name.isprintable() or self.name != self.name.strip():
+            raise ModelError(
+                f"Its name is {self.name!a}, but must be printable, without spaces around it."
+            )
+        if not _MIN_SIGMA <= self.sigma <= 255:
+            raise ModelError(f"Its sigma is {self.sigma}, but must be from {_MIN_SIGMA} to 255.")
         check_parameters(self.stages, self.config)
 
     @property
@@ -114,7 +121,7 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
     FileError
         If the file cannot be opened.
     ModelError
-        If the name is unknown, or the file is not an intact model file of this version.
+        If the name is unknown, or the file is not an intact model file of a known version.
 
     Examples
     --------

@@ -9,13 +9,21 @@ A model is one safetensors file. It has four float32 tensors, stacked over the S
 ``step_sizes``     (S,)
 =================  ==========================================================
 
-Its metadata has the single key ``nlnet``, a JSON object with the fields of `Header` and the
-format's version. A single key, because safetensors writes several in random order.
+Its metadata has the single key ``nlnet``, a JSON object with the fields of `Header`, the format's
+version, and since version 2
+
+======================  =====================================================================
+``functions_of_sigma``  an object that says of a tensor how it depends on sigma; empty so far
+``checksum``            SHA-256 of all the other fields and of the tensors
+======================  =====================================================================
+
+A single key, because safetensors writes several in random order. Files of version 1 are read, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +38,8 @@ from nlnet.config import NetworkConfig
 from nlnet.errors import FileError, ModelError
 from nlnet.parameters import StageParameters, half_from_odd, odd_from_half
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_VERSIONS = (1, 2)
 _METADATA_KEY = "nlnet"
 _Tensors = dict[str, npt.NDArray[np.float32]]
 
@@ -48,23 +57,39 @@ class Header:
 
 def encode(header: Header, stages: Sequence[StageParameters]) -> bytes:
     """Return the content of a model file."""
-    fields = {
+    tensors = _stack(stages, odd=header.config.odd)
+    fields: dict[str, Any] = {
         "version": FORMAT_VERSION,
         "name": header.name,
         "sigma": header.sigma,
         "config": header.config.to_mapping(),
         "provenance": dict(header.provenance),
         "figures": dict(header.figures),
+        "functions_of_sigma": {},
     }
     try:
-        text = json.dumps(fields, allow_nan=False, sort_keys=True)
+        fields["checksum"] = checksum(fields, tensors)
+        text = _canonical(fields)
     except (TypeError, ValueError) as error:
         raise ModelError(
             f"Name, sigma, provenance and figures must be plain finite values: {error}."
         ) from error
-    return safetensors.numpy.save(
-        _stack(stages, odd=header.config.odd), metadata={_METADATA_KEY: text}
-    )
+    return safetensors.numpy.save(tensors, metadata={_METADATA_KEY: text})
+
+
+def checksum(fields: Mapping[str, Any], tensors: _Tensors) -> str:
+    """Return the checksum of a file with these metadata fields, one named checksum apart."""
+    told = {name: value for name, value in fields.items() if name != "checksum"}
+    digest = hashlib.sha256(_canonical(told).encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].astype("<f4", copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def _canonical(fields: Mapping[str, Any]) -> str:
+    """Return the one text of these fields."""
+    return json.dumps(fields, allow_nan=False, sort_keys=True)
 
 
 def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[StageParameters, ...]]:
@@ -75,15 +100,18 @@ def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[StageParameters,
     FileError
         If the file cannot be opened.
     ModelError
-        If it is not an intact model file of this version.
+        If it is not an intact model file of a known version.
     """
     _check_readable(path)
     try:
         with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
-            header = _parse_header(file.metadata() or {})
+            fields = _parse_metadata(file.metadata() or {})
+            header = _parse_header(fields)
             tensors = _read_tensors(file, header.config)
     except safetensors.SafetensorError as error:
         raise ModelError(f"It is not a safetensors file, or a damaged one ({error}).") from error
+    if "checksum" in fields and fields["checksum"] != checksum(fields, tensors):
+        raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
     return header, _unstack(tensors, header.config)
 
 
@@ -99,7 +127,8 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         raise ModelError("It is an empty file.")
 
 
-def _parse_header(metadata: Mapping[str, str]) -> Header:
+def _parse_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return the metadata fields of a known version, the right ones and of the right types."""
     _check_keys("metadata", metadata, [_METADATA_KEY])
     try:
         fields = json.loads(metadata[_METADATA_KEY], parse_constant=_refuse_constant)
@@ -108,19 +137,38 @@ def _parse_header(metadata: Mapping[str, str]) -> Header:
     if not isinstance(fields, dict):
         raise ModelError("Its metadata is not a JSON object.")
     # The version first: another version may well have other fields.
-    version = fields.pop("version", None)
-    if type(version) is not int or version != FORMAT_VERSION:
+    version = fields.get("version")
+    if type(version) is not int or version not in _VERSIONS:
         raise ModelError(
-            f"Its format version is {version!r}, but this nlnet reads version {FORMAT_VERSION}."
+            f"Its format version is {version!r}, but this nlnet reads "
+            f"{' and '.join(map(str, _VERSIONS))}."
         )
     types = {"name": str, "sigma": float, "config": dict, "provenance": dict, "figures": dict}
-    _check_keys("metadata field", fields, types)
+    if version > 1:
+        types |= {"functions_of_sigma": dict, "checksum": str}
+    _check_keys("metadata field", fields, ["version", *types])
     for name, wanted in types.items():
         if type(fields[name]) is not wanted:
             raise ModelError(f"Its {name} has the unusable value {fields[name]!r}.")
+    return fields
+
+
+def _parse_header(fields: Mapping[str, Any]) -> Header:
+    functions = fields.get("functions_of_sigma", {})
+    if functions:
+        raise ModelError(
+            f"Its tensors {', '.join(map(repr, sorted(functions)))} are functions of sigma, which "
+            "only a later nlnet can read."
+        )
     settings = [field.name for field in dataclasses.fields(NetworkConfig)]
     _check_keys("network setting", fields["config"], settings)
-    return Header(**{**fields, "config": NetworkConfig.from_mapping(fields["config"])})
+    return Header(
+        name=fields["name"],
+        sigma=fields["sigma"],
+        config=NetworkConfig.from_mapping(fields["config"]),
+        provenance=fields["provenance"],
+        figures=fields["figures"],
+    )
 
 
 def _refuse_constant(text: str) -> NoReturn:

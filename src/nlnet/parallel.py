@@ -50,6 +50,10 @@ def _blas() -> threadpoolctl.ThreadpoolController:
 class _SingleThreadedBlas:
     """Holds BLAS to one thread while any block is open.
 
+    Several threads of BLAS wait for each other in busy loops. On cores that have other work, the
+    one that is waited for may not get its turn for long, and a product of milliseconds takes
+    seconds.
+
     The limit is one of the whole process, so overlapping blocks of several threads share it: the
     first sets it, and the last, not whichever was first, restores what was there before.
     """
@@ -72,7 +76,8 @@ class _SingleThreadedBlas:
                 self._limit.restore_original_limits()
 
 
-_single_threaded_blas = _SingleThreadedBlas()
+single_threaded_blas = _SingleThreadedBlas()
+"""A context for matrix products: ``with single_threaded_blas: ...``"""
 
 
 class _Run:
@@ -131,7 +136,7 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
-        self._stack.enter_context(_single_threaded_blas)
+        self._stack.enter_context(single_threaded_blas)
         if self.threads > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.threads - 1))
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import glob
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from nlnet.errors import FileError, InputError
 from nlnet.images import SUFFIXES
 from nlnet.raw import RAW_SUFFIXES, is_raw
+from nlnet.volume_paths import is_zarr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +24,30 @@ class Job:
     target: Path
 
 
+class Reason(enum.Enum):
+    """Why something in a folder is not denoised."""
+
+    NO_IMAGE = "not images by their names"
+    ZARR = "zarr is denoised alone"
+    FOLDER = "folders inside; --recursive goes into them"
+    LINK = "links to folders are not followed"
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """A file or folder that is not denoised; names that begin with a dot do not count."""
+
+    path: Path
+    reason: Reason
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What to do, and the folders inside the inputs that could not be looked into."""
+    """What to do, the folders that could not be looked into, and what is left out."""
 
     jobs: tuple[Job, ...]
     errors: tuple[FileError, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
@@ -56,11 +76,11 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
     InputError
         If there is nothing to do, or two inputs would become one output.
     """
+    search = _Search(output, recursive=recursive)
     jobs: list[Job] = []
-    errors: list[FileError] = []
     for text in inputs:
-        found = sorted(_expand(text, output, errors, recursive=recursive))
-        if not found and not errors:
+        found = sorted(search.expand(text))
+        if not found and not search.errors:
             raise InputError(
                 f"There are no images in {text!r}; names must end in one of {', '.join(SUFFIXES)}, "
                 "or as those of cameras' raw files do."
@@ -68,45 +88,69 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
         jobs.extend(Job(source, output / _renamed(place)) for source, place in found)
     jobs = list(dict.fromkeys(jobs))
     _check_targets(jobs)
-    return Plan(tuple(jobs), tuple(errors))
+    left_out = sorted(set(search.left_out), key=lambda left: left.path)
+    return Plan(tuple(jobs), tuple(search.errors), tuple(left_out))
 
 
-def _expand(
-    text: str, output: Path, errors: list[FileError], *, recursive: bool
-) -> Iterator[tuple[Path, Path]]:
-    """Yield the files an input stands for, each with its place below the output folder."""
-    path = Path(text)
-    if path.is_dir():
-        yield from _walk(path, output, errors, recursive=recursive)
-    elif os.path.lexists(path):
-        yield path, Path(path.name)
-    elif glob.has_magic(text):
-        root = _fixed_part(text)
-        for match in map(Path, glob.iglob(text, recursive=recursive)):
-            if _is_image(match.name) and not match.is_dir():
-                yield match, match.relative_to(root)
-    else:
-        raise FileError(f"Cannot read {text!r}: No such file or directory.")
+class _Search:
+    """Finds the files that inputs stand for, and notes what it leaves out."""
 
+    def __init__(self, output: Path, *, recursive: bool) -> None:
+        self.errors: list[FileError] = []
+        self.left_out: list[LeftOut] = []
+        self._output = output
+        self._recursive = recursive
 
-def _walk(
-    folder: Path, output: Path, errors: list[FileError], *, recursive: bool
-) -> Iterator[tuple[Path, Path]]:
-    def note(error: OSError) -> None:
+    def expand(self, text: str) -> Iterator[tuple[Path, Path]]:
+        """Yield the files an input stands for, each with its place below the output folder."""
+        path = Path(text)
+        if path.is_dir():
+            yield from self._walk(path)
+        elif os.path.lexists(path):
+            yield path, Path(path.name)
+        elif glob.has_magic(text):
+            root = _fixed_part(text)
+            for match in map(Path, glob.iglob(text, recursive=self._recursive)):
+                # A folder that matches is on the way to what it holds, except for zarr.
+                if not match.is_dir() and self._takes(match):
+                    yield match, match.relative_to(root)
+                elif match.is_dir() and is_zarr(match):
+                    self._leave_out(match, Reason.ZARR)
+        else:
+            raise FileError(f"Cannot read {text!r}: No such file or directory.")
+
+    def _walk(self, folder: Path) -> Iterator[tuple[Path, Path]]:
+        for place, folders, names in os.walk(folder, onerror=self._note):
+            inside = Path(place)
+            folders[:] = sorted(name for name in folders if self._goes_into(inside / name))
+            for name in names:
+                if self._takes(inside / name):
+                    yield inside / name, (inside / name).relative_to(folder)
+
+    def _goes_into(self, folder: Path) -> bool:
+        if folder.name.startswith(".") or _is_same(folder, self._output):
+            return False
+        if is_zarr(folder):
+            self._leave_out(folder, Reason.ZARR)
+            return False
+        if folder.is_symlink():
+            self._leave_out(folder, Reason.LINK)
+        elif not self._recursive:
+            self._leave_out(folder, Reason.FOLDER)
+        return self._recursive and not folder.is_symlink()
+
+    def _takes(self, file: Path) -> bool:
+        taken = _is_image(file.name)
+        if not taken and not file.name.startswith("."):
+            self._leave_out(file, Reason.NO_IMAGE)
+        return taken
+
+    def _leave_out(self, path: Path, reason: Reason) -> None:
+        self.left_out.append(LeftOut(path, reason))
+
+    def _note(self, error: OSError) -> None:
         reason = error.strerror or str(error)
-        errors.append(FileError(f"Cannot read the folder {error.filename!r}: {reason}."))
-
-    for place, folders, names in os.walk(folder, onerror=note):
-        inside = Path(place)
-        hidden = {name for name in folders if name.startswith(".")}
-        folders[:] = sorted(
-            name
-            for name in set(folders) - hidden
-            if recursive and not _is_same(inside / name, output)
-        )
-        for name in names:
-            if _is_image(name):
-                yield inside / name, (inside / name).relative_to(folder)
+        self.errors.append(FileError(f"Cannot read the folder {error.filename!r}: {reason}."))
 
 
 def _is_image(name: str) -> bool:

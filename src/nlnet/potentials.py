@@ -14,6 +14,7 @@ import numpy as np
 from nlnet.arrays import Array, FloatArray
 from nlnet.config import NetworkConfig
 from nlnet.kernels import rbf
+from nlnet.parallel import single_threaded_blas
 
 NODES_PER_STD = 5
 """Table nodes per standard deviation of a Gaussian; keeps the error below 1e-4 of psi's range."""
@@ -82,7 +83,8 @@ class Potentials:
         if self._exact:
             return gradient
         flat = gradient.reshape(*gradient.shape[:2], -1).astype(np.float64)
-        return np.asarray(flat @ cubic_basis(self._config), dtype=gradient.dtype)
+        with single_threaded_blas:
+            return np.asarray(flat @ cubic_basis(self._config), dtype=gradient.dtype)
 
 
 def tabulate(coefficients: FloatArray, config: NetworkConfig) -> FloatArray:
@@ -99,7 +101,8 @@ def _tabulated(
     content: bytes, kind: str, shape: tuple[int, ...], config: NetworkConfig
 ) -> FloatArray:
     coefficients = np.frombuffer(content, kind).reshape(shape).astype(np.float64)
-    table = coefficients @ cubic_basis(config).T
+    with single_threaded_blas:
+        table = coefficients @ cubic_basis(config).T
     table = table.reshape(*shape[:2], table_intervals(config), 4).astype(kind)
     table.flags.writeable = False
     return table

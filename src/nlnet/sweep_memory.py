@@ -53,7 +53,7 @@ def choose_tile_rows(
             return tile_rows
     raise InputError(
         f"max_memory is {max_memory} bytes, but an image {shape[2]} pixels wide takes at least "
-        f"{needed} bytes."
+        f"{needed}; raise it (--max-memory of the command), or leave it out."
     )
 
 

@@ -20,6 +20,22 @@ from nlnet.noise import add_noise
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+COUNT_URLS = """
+  globalThis.liveUrls = new Set();
+  const [create, revoke] = [URL.createObjectURL, URL.revokeObjectURL];
+  URL.createObjectURL = (blob) => {
+    const url = create.call(URL, blob);
+    liveUrls.add(url);
+    return url;
+  };
+  URL.revokeObjectURL = (url) => {
+    liveUrls.delete(url);
+    revoke.call(URL, url);
+  };
+"""
+"""What keeps count of the blobs that the page holds by a URL."""
+
+
 @pytest.fixture(scope="module")
 def models(gray_model_file: Path, color_model_file: Path) -> list[Path]:
     """Model files to serve: none where the shipped models do for gray and color."""
@@ -52,9 +68,10 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
     contexts = []
     visits = []
 
-    def start(path: str = "/", **options: Any) -> Visit:
+    def start(path: str = "/", at: ServerProcess = server, **options: Any) -> Visit:
         contexts.append(browser.new_context(**{**DESKTOP, **options}))
-        visit = Visit(contexts[-1].new_page(), [], [])
+        contexts[-1].add_init_script(COUNT_URLS)
+        visit = Visit(contexts[-1].new_page(), at.url, [], [])
         visit.page.on("request", lambda request: visit.requests.append(request.url))
         visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
         visit.page.on(
@@ -63,7 +80,7 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
                 message.type in ("error", "warning") and visit.complaints.append(message.text)
             ),
         )
-        visit.page.goto(server.url + path)
+        visit.page.goto(at.url + path)
         visits.append(visit)
         return visit
 
@@ -72,7 +89,8 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
         context.close()
     for visit in visits:
         assert visit.requests
-        foreign = [url for url in visit.requests if not url.startswith((server.url, "blob:http"))]
+        own = (visit.url, "blob:http")
+        foreign = [url for url in visit.requests if not url.startswith(own)]
         assert [url for url in foreign if not url.startswith("data:")] == []
         assert visit.complaints == []
 

@@ -24,9 +24,10 @@ PHONE = {
 
 @dataclasses.dataclass
 class Visit:
-    """A page, and what it asked for and complained about."""
+    """A page, the server's address, and what the page asked for and complained about."""
 
     page: Any
+    url: str
     requests: list[str]
     complaints: list[str]
 
@@ -38,11 +39,31 @@ class Visit:
         locator.wait_for(state="visible", timeout=1000 * SECONDS)
         return locator
 
-    def open(self, path: Path) -> None:
-        """Choose a file as people do, and wait until it is denoised."""
+    def open(self, *paths: Path) -> None:
+        """Choose files as people do."""
         with self.page.expect_file_chooser() as chooser:
             self.page.locator("[data-choose]:visible").first.click()
-        chooser.value.set_files(path)
+        chooser.value.set_files(paths)
+
+    def open_and_wait(self, path: Path) -> None:
+        """Choose a file, and wait until it is denoised and shown."""
+        self.open(path)
+        self.expect("#result")
+        self.expect("#handle")
+
+    def fact(self, name: str) -> str:
+        """Return what stands under "Advanced"."""
+        if not self.page.locator("#advanced").evaluate("details => details.open"):
+            self.page.locator("#advanced summary").click()
+        return str(self.expect(f"#fact-{name}").text_content())
+
+    def count(self, path: str) -> int:
+        """Return how many requests went to a path so far."""
+        return sum(url.endswith(path) for url in self.requests)
+
+    def set_slider(self, name: str, value: int) -> None:
+        """Move a slider to a value, as one movement."""
+        self.page.locator(f"#{name}").fill(str(value))
 
     def place(self) -> int:
         """Return where the boundary is, in percent."""

@@ -7,6 +7,7 @@ load is imported when a command runs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from nlnet.cli import (
     train,
 )
 from nlnet.cli.messages import error_line
+from nlnet.cli.signals import Terminated, orderly_end
 from nlnet.errors import NLNetError
 
 EXIT_ERROR = 2
@@ -45,6 +47,9 @@ _COMMANDS = (
     inspect_model,
     completion,
 )
+_OWN_SIGNALS = (serve, train)
+"""Commands that end in their own way when they are told to."""
+
 _DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
 _EPILOG = """\
 examples:
@@ -66,6 +71,16 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(EXIT_ERROR)
 
 
+class _Version(argparse.Action):
+    """Prints the version; what that takes is imported only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from nlnet.engine import describe_engine
+
+        print(f"nlnet {__version__} ({describe_engine()})")
+        parser.exit()
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
@@ -74,7 +89,9 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"nlnet {__version__}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and what does the computing"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_parser(commands)
@@ -83,19 +100,50 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _open_closed_streams()
     try:
         arguments = build_parser().parse_args(argv)
-        code: int | None = arguments.run(arguments)
-        # Here, not at the interpreter's exit: a closed pipe must still be caught.
+        own = any(arguments.run is command.run for command in _OWN_SIGNALS)
+        with contextlib.nullcontext() if own else orderly_end():
+            code: int | None = arguments.run(arguments)
+        # Here, not at the interpreter's exit: a stream that takes no more must still be caught.
         sys.stdout.flush()
     except NLNetError as error:
-        print(error_line(error), file=sys.stderr)
+        _complain(error_line(error))
         return EXIT_ERROR
-    except KeyboardInterrupt:
-        print("nlnet: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away, as `head` does. What is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except KeyboardInterrupt as stop:
+        _complain("nlnet: interrupted")
+        return stop.exit_code if isinstance(stop, Terminated) else EXIT_INTERRUPTED
+    except OSError as error:
+        if not _give_up_stdout():
+            raise
+        if isinstance(error, BrokenPipeError):  # the reader went away, as `head` does
+            return 1
+        _complain(error_line(f"Cannot write to the standard output: {error.strerror}."))
+        return EXIT_ERROR
     return code or 0
+
+
+def _open_closed_streams() -> None:
+    """Let what goes to a stream that the shell has closed, as `>&-` does, go nowhere."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _give_up_stdout() -> bool:
+    """Tell whether it is standard output that fails; what is still buffered goes nowhere then."""
+    try:
+        # An empty line does no harm: if it can be written, a traceback follows.
+        print(flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+def _complain(line: str) -> None:
+    # If even this cannot be said, the exit code says it.
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr)

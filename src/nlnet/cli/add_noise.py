@@ -5,8 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_data_range, add_overwrite, add_seed, add_sigma
+from nlnet.cli.arguments import (
+    Subparsers,
+    add_data_range,
+    add_max_pixels,
+    add_overwrite,
+    add_seed,
+    add_sigma,
+)
 from nlnet.cli.output import check_output
+from nlnet.cli.writing import add_writing, writing_options
 
 _DESCRIPTION = """\
 Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
@@ -35,7 +43,9 @@ def add_parser(commands: Subparsers) -> None:
     add_sigma(parser)
     add_seed(parser, "the noise; page N of a stack gets the seed plus N")
     add_data_range(parser)
+    add_max_pixels(parser)
     add_overwrite(parser)
+    add_writing(parser)
     parser.set_defaults(run=run)
 
 
@@ -43,20 +53,23 @@ def run(arguments: argparse.Namespace) -> None:
     """Add noise to one file."""
     import dataclasses
 
+    from nlnet.data_range import check_white
     from nlnet.file_denoising import white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.noise import add_noise, store
 
     source, target = arguments.input, arguments.output
     check_output(target, overwrite=arguments.overwrite, source=source)
-    pages = read_pages(source)
-    check_format(target, pages[0], len(pages))
+    pages = read_pages(source, max_pixels=1_000_000 * arguments.max_pixels)
+    writing = writing_options(arguments)
+    check_format(target, pages[0], len(pages), writing)
     results = []
     for number, page in enumerate(pages):
         white = white_of(page, arguments.data_range)
+        check_white(page, white, str(source))
         noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
         pixels = store(noisy, page.pixels.dtype, white)
         results.append(dataclasses.replace(page, pixels=pixels))
-    write_pages(target, results)
-    for line in results[0].notes + losses(target, results[0]):
+    write_pages(target, results, writing)
+    for line in results[0].notes + losses(target, results[0], writing):
         print(f"{source}: {line}")

@@ -55,6 +55,17 @@ def add_threads(parser: Container) -> None:
     )
 
 
+def add_max_pixels(parser: Container) -> None:
+    """Add the option ``--max-pixels``, in megapixels."""
+    parser.add_argument(
+        "--max-pixels",
+        type=positive,
+        default=250,
+        metavar="MP",
+        help="megapixels above which an image is refused before it is decoded (default: 250)",
+    )
+
+
 def add_overwrite(parser: Container) -> None:
     """Add the option ``--overwrite``."""
     parser.add_argument("--overwrite", action="store_true", help="replace output files that exist")

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_data_range, add_overwrite
+from nlnet.cli.arguments import (
+    Subparsers,
+    add_data_range,
+    add_max_pixels,
+    add_overwrite,
+    whole_number,
+)
 from nlnet.cli.output import check_figure
+from nlnet.errors import InputError
 
 _DESCRIPTION = """\
 Show images side by side with an enlarged detail each, and their PSNR and SSIM against the first,
-which is the clean one. The same figures are printed.
+which is the clean one. The same figures are printed; of stacks, their means over the pages.
 """
 _EPILOG = """\
 examples:
   nlnet compare clean.png noisy.png denoised.png -o figure.png
   nlnet compare clean.tif noisy.tif ours.tif theirs.tif -o figure.png --crop 310,120
+  nlnet compare clean-stack.tif stack.tif -o figure.png --page 4 --data-range 4095
 """
 
 
@@ -42,30 +52,69 @@ def add_parser(commands: Subparsers) -> None:
         metavar="X,Y",
         help="middle of the enlarged detail (default: where there is most to see)",
     )
+    parser.add_argument(
+        "--page",
+        type=whole_number,
+        default=0,
+        metavar="N",
+        help="page of stacks that the figure shows, counted from 0 (default: 0)",
+    )
     add_data_range(parser)
+    add_max_pixels(parser)
     add_overwrite(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the figure and print the table."""
-    from nlnet.comparison import compare
-    from nlnet.images import read_image, write_image
+    from nlnet.comparison import compare, measure_stacks
+    from nlnet.images import read_pages, write_image
 
-    for source in (arguments.clean, *arguments.others):
+    paths = (arguments.clean, *arguments.others)
+    for source in paths:
         check_figure(arguments.output, overwrite=arguments.overwrite, source=source)
+    name, *names = distinct_names(paths)
+    limit = 1_000_000 * arguments.max_pixels
+    clean, *stacks = [read_pages(path, max_pixels=limit) for path in paths]
+    others = list(zip(names, stacks, strict=True))
+    page = arguments.page
+    if not page < len(clean):
+        raise InputError(f"--page is {page}, but {name!r} has {len(clean)} pages, counted from 0.")
+    white = arguments.data_range
+    means = None
+    if max(len(pages) for pages in (clean, *stacks)) > 1:
+        means = measure_stacks(clean, others, name=name, data_range=white)
+    shown = [(other, pages[page]) for other, pages in others]
     comparisons, figure = compare(
-        read_image(arguments.clean),
-        [(path.name, read_image(path)) for path in arguments.others],
-        name=arguments.clean.name,
-        data_range=arguments.data_range,
-        centre=arguments.crop,
+        clean[page], shown, name=name, data_range=white, centre=arguments.crop
     )
     write_image(arguments.output, figure)
     width = max(len("image"), *(len(comparison.name) for comparison in comparisons))
     print(f"{'image':<{width}}  {'PSNR':>8}  {'SSIM':>7}")
-    for comparison in comparisons:
+    for comparison in means or comparisons:
         print(f"{comparison.name:<{width}}  {comparison.psnr:8.3f}  {comparison.ssim:7.4f}")
+    if means is not None:
+        print(f"These are means over {len(clean)} pages; the figure shows page {page}.")
+
+
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """Return the files' names, with as many folders before them as it takes to tell them apart.
+
+    Examples
+    --------
+    >>> distinct_names([Path("in/x.png"), Path("out/x.png"), Path("y.png")])
+    ['in/x.png', 'out/x.png', 'y.png']
+    """
+    absolute = [Path(os.path.abspath(path)) for path in paths]
+    names = []
+    for path in absolute:
+        count = 1
+        while any(
+            path != other and path.parts[-count:] == other.parts[-count:] for other in absolute
+        ):
+            count += 1
+        names.append(Path(*path.parts[-count:]).as_posix())
+    return names
 
 
 def _point(text: str) -> tuple[int, int]:

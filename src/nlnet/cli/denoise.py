@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import (
     Subparsers,
     add_data_range,
+    add_max_pixels,
     add_overwrite,
     add_sigma,
     add_threads,
@@ -23,15 +24,17 @@ from nlnet.cli.arguments import (
 from nlnet.cli.denoise_folder import denoise_many
 from nlnet.cli.denoise_raw import add_development, development_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
-from nlnet.cli.messages import findings_lines
+from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
+from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
+from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from nlnet.file_denoising import Settings
 
 _DESCRIPTION = """\
-Remove white Gaussian noise from images: PNG, JPEG, WebP, TIFF (stacks too), PGM, PPM and npy.
+Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM, PPM and npy.
 Cameras' raw files are denoised before they are developed, with the noise found in them.
 Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
 folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
@@ -44,8 +47,10 @@ examples:
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
   nlnet denoise camera.tif -o clean.tif --data-range 4095
+  nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
+  curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
 sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. Without it
@@ -53,6 +58,7 @@ the noise of every image is estimated, and said. With a folder as output, files 
 skipped, so that an interrupted run goes on where it stopped.
 'nlnet models' lists the models; of a family, the one trained for the nearest sigma is taken.
 """
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -72,7 +78,8 @@ def add_parser(commands: Subparsers) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="denoised image, whose suffix names the format; for several inputs a folder",
+        help="denoised image, whose suffix names the format; for several inputs a folder; - is "
+        "standard output",
     )
     add_sigma(parser, automatic=True)
     add_data_range(parser)
@@ -95,6 +102,17 @@ def add_parser(commands: Subparsers) -> None:
         metavar="FIG.png",
         help="also write a figure: before, after, and what was removed (one input only)",
     )
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help="format for standard output, such as png (default: that of the input)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="say what was done in lines of JSON, one for each file; on standard error with -o -",
+    )
+    add_writing(parser)
     files = parser.add_argument_group("many files")
     files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
     files.add_argument(
@@ -114,13 +132,7 @@ def add_parser(commands: Subparsers) -> None:
         metavar="SIZE",
         help="memory for the work besides the image, such as 500M or 2G (default: no limit)",
     )
-    limits.add_argument(
-        "--max-pixels",
-        type=positive,
-        default=250,
-        metavar="MP",
-        help="megapixels above which an image is refused before it is decoded (default: 250)",
-    )
+    add_max_pixels(limits)
     limits.add_argument(
         "--device",
         default="cpu",
@@ -150,12 +162,22 @@ def run(arguments: argparse.Namespace) -> int:
         max_memory=arguments.max_memory,
         device=arguments.device,
         max_pixels=1_000_000 * arguments.max_pixels,
+        writing=writing_options(arguments),
         development=development_of(arguments),
     )
     settings.check()
     output = Path(arguments.output)
+    if arguments.format is not None and arguments.output != STREAM:
+        raise InputError("--format is for standard output; the suffix of a file names its format.")
     with on_first_compilation(_say_that_it_compiles):
+        if uses_streams(arguments):
+            denoise_streams(
+                arguments,
+                lambda source, target: _denoise_one(source, target, settings, arguments),
+            )
+            return 0
         if means_volume(arguments):
+            check_writes_images(arguments)
             denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
             return 0
         if not _means_folder(arguments.inputs, arguments.output):
@@ -168,6 +190,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if arguments.preview is not None:
             raise InputError("--preview shows one image, but the output is a folder.")
+        _check_folder_name(arguments.output)
         if arguments.scheduler is not None:
             with on_cluster(arguments.scheduler, settings) as cluster:
                 return denoise_many(output, settings, arguments, cluster)
@@ -185,9 +208,21 @@ def _means_folder(inputs: Sequence[str], output: str) -> bool:
     """As `cp` does it: several inputs, or an output that is a folder, mean a folder."""
     first = Path(inputs[0])
     pattern = glob.has_magic(inputs[0]) and not os.path.lexists(first)
-    ends = tuple(filter(None, (os.sep, os.altsep)))
     several = len(inputs) > 1 or first.is_dir() or pattern
-    return several or Path(output).is_dir() or output.endswith(ends)
+    return several or Path(output).is_dir() or output.endswith(_SEPARATORS)
+
+
+def _check_folder_name(output: str) -> None:
+    """Refuse to make a folder that is called like a file."""
+    from nlnet.images import SUFFIXES
+
+    path = Path(output)
+    file = path.suffix.lower() in (*SUFFIXES, ".zarr") and not output.endswith(_SEPARATORS)
+    if file and not path.is_dir():
+        raise InputError(
+            f"Several images go into a folder, but the output {output!r} is named like a file; "
+            f"if that is a folder, write {output + os.sep!r}."
+        )
 
 
 def _denoise_one(
@@ -202,8 +237,10 @@ def _denoise_one(
     with share_bar(source.name) as progress:
         keep = arguments.preview is not None
         outcome = denoise_file(source, target, settings, progress, keep_before=keep)
-    for line in findings_lines(outcome.findings):
-        print(f"{source}: {line}")
+    piped = arguments.output == STREAM
+    shown = Path(arguments.inputs[0]), Path(arguments.output)
+    for line in outcome_lines(*shown, outcome.findings, as_json=arguments.json):
+        print(line, file=sys.stderr if piped else sys.stdout)
     if arguments.preview is not None:
         from nlnet.comparison import preview_figure
         from nlnet.images import write_image

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.messages import error_line, findings_lines
+from nlnet.cli.messages import error_line, json_line, outcome_lines
 from nlnet.cli.output import make_folder
 from nlnet.errors import NLNetError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from nlnet.batch import Report
     from nlnet.dask.schedulers import Cluster
     from nlnet.file_denoising import Settings
-    from nlnet.plan import Job
+    from nlnet.plan import Job, LeftOut
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
@@ -41,25 +42,47 @@ def denoise_many(
     plan = make_plan(inputs, output, recursive=arguments.recursive)
     make_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
+    tally = {"written": 0, "exists": 0, "elsewhere": 0, "failed": 0}
     failed: list[Job] = []
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
-        for report in _reports(todo, settings, arguments, cluster, bar.report):
+        done = _reports(todo, settings, arguments, cluster, bar.report)
+        for report in itertools.chain(map(_existing, existing), done):
+            tally[report.status] += 1
+            for line in _report_lines(report, as_json=arguments.json):
+                bar.say(line)
             if report.error is not None:
                 failed.append(report.job)
                 bar.say(error_line(_with_name(report.error, report.job)), sys.stderr)
-            elif report.findings is None:
-                existing.append(report.job)
-            else:
-                for line in findings_lines(report.findings):
-                    bar.say(f"{report.job.source}: {line}")
-    written = len(plan.jobs) - len(existing) - len(failed)
-    print(_summary(written, len(existing), len(failed)))
+    if arguments.json:
+        for left in plan.left_out:
+            print(json_line("left out", left.path, reason=left.reason.value))
+    else:
+        print(_summary(tally))
+        for line in _left_out(plan.left_out):
+            print(line)
     if not failed and not plan.errors:
         return 0
     print(_failures(failed, len(plan.errors)), file=sys.stderr)
     return _EXIT_SOME_FAILED
+
+
+def _existing(job: Job) -> Report:
+    from nlnet.batch import Report
+
+    return Report(job)
+
+
+def _report_lines(report: Report, *, as_json: bool) -> list[str]:
+    """Say what became of a file; people are told what exists, or has failed, in other places."""
+    source, target = report.job.source, report.job.target
+    if report.findings is not None:
+        return outcome_lines(source, target, report.findings, as_json=as_json)
+    if not as_json:
+        return []
+    reason = {} if report.error is None else {"error": report.error}
+    return [json_line(report.status, source, target=target, **reason)]
 
 
 def _reports(
@@ -87,19 +110,37 @@ def _with_name(error: NLNetError, job: Job) -> str:
     return str(error) if named else f"{names[0]}: {error}"
 
 
-def _summary(written: int, existing: int, failed: int) -> str:
-    parts = [f"{written} written"]
-    if existing:
-        parts.append(f"{existing} skipped that exist (--overwrite replaces them)")
-    if failed:
-        parts.append(f"{failed} failed")
-    return ", ".join(parts)
+def _summary(tally: Mapping[str, int]) -> str:
+    words = {
+        "exists": "skipped that exist (--overwrite replaces them)",
+        "elsewhere": "left to another process that works on them",
+        "failed": "failed",
+    }
+    parts = [f"{tally[status]} {what}" for status, what in words.items() if tally[status]]
+    return ", ".join([f"{tally['written']} written", *parts])
+
+
+def _left_out(left_out: Sequence[LeftOut]) -> list[str]:
+    """Say what was left out, a line for each reason."""
+    paths: dict[str, list[Path]] = {}
+    for left in left_out:
+        paths.setdefault(left.reason.value, []).append(left.path)
+    return [
+        f"{len(some)} left out ({reason}): {', '.join(_names(some))}"
+        for reason, some in paths.items()
+    ]
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return the first names, and how many more there are; a name is always one line."""
+    names = [" ".join(str(path).split()) for path in paths[:_NAMES_SHOWN]]
+    if len(paths) > _NAMES_SHOWN:
+        names.append(f"and {len(paths) - _NAMES_SHOWN} more")
+    return names
 
 
 def _failures(failed: Sequence[Job], folders: int) -> str:
-    names = [str(job.source) for job in failed[:_NAMES_SHOWN]]
-    if len(failed) > _NAMES_SHOWN:
-        names.append(f"and {len(failed) - _NAMES_SHOWN} more")
+    names = _names([job.source for job in failed])
     if folders:
         names.append(f"and {folders} folders that cannot be read")
     return error_line(f"not denoised: {', '.join(names)}".replace(": and", ":"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.extras import needs_extra
-from nlnet.cli.messages import findings_lines
+from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_folder, check_output
 from nlnet.errors import FileError, InputError
 from nlnet.volume_paths import ZARR_FILES, is_tiff, is_zarr
@@ -48,18 +48,28 @@ def denoise_out_of_core(
     with needs_extra("dask", *_LIBRARIES):
         from nlnet.dask.out_of_core import denoise_volume
         from nlnet.dask.schedulers import Threads
+        from nlnet.dask.targets import unfinished_path
     from nlnet.cli.progress import share_bar
     from nlnet.parallel import available_cpus
 
-    with _silent_libraries(), share_bar(source.name) as progress:
-        if arguments.scheduler is not None:
-            with on_cluster(arguments.scheduler, settings) as cluster:
-                findings = denoise_volume(source, target, cluster, progress)
-        else:
-            threads = Threads(settings, arguments.workers, available_cpus())
-            findings = denoise_volume(source, target, threads, progress)
-    for line in findings_lines(findings):
-        print(f"{source}: {line}")
+    try:
+        with _silent_libraries(), share_bar(source.name) as progress:
+            if arguments.scheduler is not None:
+                with on_cluster(arguments.scheduler, settings) as cluster:
+                    findings = denoise_volume(source, target, cluster, progress)
+            else:
+                threads = Threads(settings, arguments.workers, available_cpus())
+                findings = denoise_volume(source, target, threads, progress)
+    except KeyboardInterrupt:
+        kept = unfinished_path(target)
+        if kept.exists():
+            print(
+                f"nlnet: the same command goes on where this one stopped, from {str(kept)!r}",
+                file=sys.stderr,
+            )
+        raise
+    for line in outcome_lines(source, target, findings, as_json=arguments.json):
+        print(line)
 
 
 @contextmanager

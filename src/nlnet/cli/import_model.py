@@ -15,7 +15,7 @@ It needs SciPy: pip install 'nlnet[import]'. Those models are licensed for non-c
 """
 _EPILOG = """\
 examples:
-  nlnet import nlnet_5x5_std25_joint.mat author-s25.safetensors
+  nlnet import nlnet_5x5_std25_joint.mat -o author-s25.safetensors
   nlnet denoise noisy.png -o clean.png --sigma 25 --model author-s25.safetensors
 """
 _SUFFIX = ".safetensors"
@@ -31,7 +31,11 @@ def add_parser(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("input", type=Path, metavar="AUTHOR.mat", help="published model")
-    parser.add_argument("output", type=Path, metavar="OUT.safetensors", help="model file to write")
+    # Without -o, as it was before all commands had it, the second name still works.
+    parser.add_argument("place", type=Path, nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="OUT.safetensors", help="model file to write"
+    )
     add_overwrite(parser)
     parser.set_defaults(run=run)
 
@@ -40,9 +44,18 @@ def run(arguments: argparse.Namespace) -> None:
     """Convert one model."""
     from nlnet.importer import import_author_model
 
-    if arguments.output.suffix != _SUFFIX:
-        raise InputError(f"The output {str(arguments.output)!r} must have the suffix {_SUFFIX!r}.")
-    check_output(arguments.output, overwrite=arguments.overwrite, source=arguments.input)
+    output = _output(arguments)
+    if output.suffix != _SUFFIX:
+        raise InputError(f"The output {str(output)!r} must have the suffix {_SUFFIX!r}.")
+    check_output(output, overwrite=arguments.overwrite, source=arguments.input)
     model = import_author_model(arguments.input)
-    model.save(arguments.output)
+    model.save(output)
     print(model)
+
+
+def _output(arguments: argparse.Namespace) -> Path:
+    given = [path for path in (arguments.output, arguments.place) if path is not None]
+    if len(given) != 1:
+        raise InputError("Name one model file to write, with -o OUT.safetensors.")
+    output: Path = given[0]
+    return output

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nlnet.file_denoising import Findings
@@ -11,6 +14,19 @@ if TYPE_CHECKING:
 def error_line(message: object) -> str:
     """Return an error as one line, whatever names with line breaks it quotes."""
     return "nlnet: error: " + " ".join(str(message).split())
+
+
+def outcome_lines(source: object, target: Path, findings: Findings, *, as_json: bool) -> list[str]:
+    """Say what was done to a file: lines for people, or one of JSON for scripts."""
+    if as_json:
+        return [json_line("written", source, target=target, **dataclasses.asdict(findings))]
+    return [f"{source}: {line}" for line in findings_lines(findings)]
+
+
+def json_line(status: str, source: object = None, **more: Any) -> str:
+    """Return a line for scripts: the status, the file that it is about, and what belongs to it."""
+    about = {} if source is None else {"source": source}
+    return json.dumps({"status": status, **about, **more}, default=str)
 
 
 def findings_lines(findings: Findings) -> list[str]:

@@ -24,7 +24,7 @@ examples:
   nlnet serve --port 9000 --model mine.safetensors
   curl -F file=@noisy.png -F sigma=25 http://127.0.0.1:8000/api/denoise -o clean.png
 
-Ctrl-C or SIGTERM stops it once the running image is done.
+Ctrl-C or SIGTERM stops it once the running image is done, a second Ctrl-C at once.
 """
 _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
 
@@ -111,7 +111,10 @@ def run(arguments: argparse.Namespace) -> None:
         def tell_start() -> None:
             print(f"nlnet serves {url} (Ctrl-C stops it)", flush=True)
 
-        serve(Service(catalog, _limits(arguments)), listener, tell_start)
+        def tell_wait(reason: str) -> None:
+            print(f"nlnet {reason}", flush=True)
+
+        serve(Service(catalog, _limits(arguments)), listener, tell_start, tell_wait)
     print("nlnet has stopped")
 
 

@@ -121,5 +121,5 @@ def block_sides(
             return sides[0], sides[1]
     raise InputError(
         f"max_memory is {max_memory} bytes, but a block of {columns}x{rows} pixels takes at least "
-        f"{needed} bytes."
+        f"{needed}; raise it (--max-memory of the command), or leave it out."
     )

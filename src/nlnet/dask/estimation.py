@@ -11,8 +11,8 @@ from dask.delayed import delayed
 from nlnet.arrays import Array
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.errors import InputError
-from nlnet.estimation import Extremes, estimate_patches, find_extremes, patch_size_and_step
 from nlnet.inputs import check_dtype, check_finite
+from nlnet.noise.white import Extremes, estimate_patches, find_extremes, patch_size_and_step
 
 
 def estimate_sigma(

@@ -14,10 +14,11 @@ from nlnet.dask.chunks import block_sides
 from nlnet.dask.denoising import denoise_pages, find_network, leave_clean_pages
 from nlnet.dask.estimation import estimate_sigma
 from nlnet.dask.schedulers import Scheduler
-from nlnet.dask.targets import Target, new_chunks, new_target
+from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
+from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
 from nlnet.errors import InputError
-from nlnet.file_denoising import Findings, blend
+from nlnet.file_denoising import Findings, Settings, blend
 from nlnet.inputs import DATA_RANGES
 from nlnet.volume_paths import is_tiff, is_zarr
 
@@ -52,8 +53,24 @@ def denoise_volume(
     volume = open_volume(source)
     settings = scheduler.settings
     white = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
-    array = volume.as_dask(_blocks(volume, target, scheduler))
-    found, sigmas = _find_sigmas(array, volume, scheduler, white)
+    blocks = _blocks(volume, target, scheduler)
+    array = volume.as_dask(blocks)
+    with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:
+        found = _find_sigmas(array, volume, scheduler, white, unfinished)
+        denoised = _denoised(array, volume, settings, white, found)
+        scheduler.compute(_written(denoised, unfinished), progress)
+    return Findings(
+        tuple(float(sigma) * 255 / white for sigma in found.ravel()),
+        settings.sigma is None,
+        _notes(volume, target),
+    )
+
+
+def _denoised(
+    array: da.Array, volume: Volume, settings: Settings, white: float, found: Array
+) -> da.Array:
+    """Return the array, denoised as the settings say; pages without noise are left as they are."""
+    sigmas = found if settings.sigma is not None else leave_clean_pages(found, white)
     denoised = denoise_pages(
         array,
         da.from_array(sigmas, chunks=array.chunks[: volume.stacked]),
@@ -68,27 +85,25 @@ def denoise_volume(
     )
     if settings.strength != 1:
         denoised = da.map_blocks(blend, array, denoised, settings.strength, dtype=volume.dtype)
-    with new_target(target, volume) as unfinished:
-        scheduler.compute(_written(denoised, unfinished), progress)
-    return Findings(
-        tuple(float(sigma) * 255 / white for sigma in found.ravel()),
-        settings.sigma is None,
-        _notes(volume, target),
-    )
+    return denoised
 
 
 def _find_sigmas(
-    array: da.Array, volume: Volume, scheduler: Scheduler, white: float
-) -> tuple[Array, Array]:
-    """Return every page's sigma as it is, and with 0 for pages that are not worth the work."""
-    leading = volume.shape[: volume.stacked]
+    array: da.Array, volume: Volume, scheduler: Scheduler, white: float, target: Target
+) -> Array:
+    """Return every page's sigma: as it is given, as an interrupted run found it, or estimated."""
     if scheduler.settings.sigma is not None:
-        given = np.full(leading, scheduler.settings.sigma * white / 255)
-        return given, given
+        return np.full(volume.shape[: volume.stacked], scheduler.settings.sigma * white / 255)
+    unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
+    known = None if unfinished is None else unfinished.sigmas()
+    if known is not None:
+        return np.asarray(known)
     lazy = estimate_sigma(array, channel_axis=volume.channel_axis, stacked=volume.stacked)
     pages = lazy.rechunk(-1) if volume.stacked else lazy
     (found,) = scheduler.compute([pages.to_delayed().item()])
-    return np.asarray(found), leave_clean_pages(np.asarray(found), white)
+    if unfinished is not None:
+        unfinished.keep_sigmas(np.asarray(found))
+    return np.asarray(found)
 
 
 def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ...]:
@@ -119,7 +134,7 @@ def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ..
 
 
 def _written(denoised: da.Array, target: Target) -> list[Any]:
-    """Return tasks that write the blocks, one each."""
+    """Return tasks that write the blocks, one each; those that are written already are left out."""
     marks = da.map_blocks(
         _write_block,
         denoised,
@@ -127,7 +142,9 @@ def _written(denoised: da.Array, target: Target) -> list[Any]:
         chunks=tuple((1,) * count for count in denoised.numblocks),
         dtype=np.bool_,
     )
-    return list(marks.to_delayed().ravel())
+    done = target.unfinished.blocks() if isinstance(target, ZarrTarget) else set()
+    tasks = marks.to_delayed()
+    return [tasks[block] for block in np.ndindex(tasks.shape) if block not in done]
 
 
 def _write_block(
@@ -135,6 +152,8 @@ def _write_block(
 ) -> Array:
     assert block_info is not None
     target.write(tuple(slice(*ends) for ends in block_info[0]["array-location"]), block)
+    if isinstance(target, ZarrTarget):
+        target.unfinished.mark(block_info[0]["chunk-location"])
     return np.ones((1,) * block.ndim, np.bool_)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import os
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ from nlnet.file_denoising import Settings
 from nlnet.files import remove_leftovers
 from nlnet.plan import Job
 
+_ADDRESS = re.compile(
+    r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE
+)
 TIMEOUT = 10.0
 """Seconds to wait for a scheduler to answer."""
 
@@ -128,11 +132,15 @@ def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
     InputError
         If it cannot be reached.
     """
-    where: dict[str, Any] = {"address": address}
-    if Path(address).is_file():
-        where = {"scheduler_file": os.path.abspath(address)}
+    where = _read_scheduler_file(Path(address)) if Path(address).is_file() else address
+    # What has no form of an address would leave a half-made client behind, and its traceback.
+    if not _ADDRESS.fullmatch(where):
+        raise InputError(
+            f"The scheduler {where!r} is neither an address, such as tcp://10.0.0.1:8786, nor a "
+            "scheduler file that exists."
+        )
     try:
-        client = Client(**where, timeout=timeout, set_as_default=False)
+        client = Client(where, timeout=timeout, set_as_default=False)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
             f"The scheduler {address!r} cannot be reached within {timeout:g} seconds; it must be "
@@ -142,6 +150,17 @@ def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
         yield client
     finally:
         client.close(timeout=timeout)
+
+
+def _read_scheduler_file(path: Path) -> str:
+    """Return the address in a file that a scheduler wrote."""
+    try:
+        told = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict) or not isinstance(told.get("address"), str):
+        raise InputError(f"{str(path)!r} is not the file of a Dask scheduler.")
+    return str(told["address"])
 
 
 def _finished(client: Client, futures: list[Future[Any]]) -> Iterator[Future[Any]]:

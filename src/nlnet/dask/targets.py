@@ -20,6 +20,8 @@ import tifffile
 import zarr.storage
 
 from nlnet.arrays import Array
+from nlnet.claims import claim
+from nlnet.dask.unfinished import Unfinished
 from nlnet.dask.volumes import Volume, find_multiscales
 from nlnet.errors import FileError
 from nlnet.volume_paths import is_zarr
@@ -36,16 +38,22 @@ _CLASSIC_TIFF = 2**32 - 2**25
 
 @dataclasses.dataclass(frozen=True)
 class ZarrTarget:
-    """An array in a zarr folder that is being written."""
+    """An array in a zarr folder that is being written; `run` tells it from others of that path."""
 
     path: Path
     key: str
+    run: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """What it knows about itself."""
+        return Unfinished(self.path)
 
     def write(self, region: tuple[slice, ...], block: Array) -> None:
         """Write a region; it must cover chunks as a whole."""
         with _writable(self.path):
             _check_not_given_up(self.path)
-            _open_to_write(self.path, self.key)[region] = block
+            _open_to_write(self.path, self.key, self.run)[region] = block
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,27 +89,62 @@ Target = ZarrTarget | TiffTarget
 
 
 @contextmanager
-def new_target(path: Path, volume: Volume) -> Iterator[Target]:
+def new_target(path: Path, volume: Volume, run: str) -> Iterator[Target]:
     """Make a file for a result like `volume`; the block gets it under a temporary name.
 
-    It gets its own name when the block ends, and is removed if that raises.
+    It gets its own name when the block ends, and is removed if that raises. If the block is
+    interrupted, a zarr folder with some blocks stays: the next run of the same fingerprint gets it.
 
     Raises
     ------
     FileError
-        If it cannot be written.
+        If it cannot be written, or another process is writing it.
     """
     path = path.absolute()
+    if is_zarr(path):
+        with claim(path) as ours:
+            if not ours:
+                raise FileError(f"Another process is writing {str(path)!r}.")
+            yield from _new_zarr(path, volume, run)
+        return
     temporary = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
     try:
         with _writable(path):
-            make = _make_zarr if is_zarr(path) else _make_tiff
-            target = make(path, temporary, volume)
+            target = _make_tiff(path, temporary, volume)
         yield target
         with _writable(path):
             _rename(temporary, path)
     finally:
         _remove(temporary)
+
+
+def unfinished_path(path: Path) -> Path:
+    """Return the name of a zarr folder until it is finished."""
+    return path.with_name(f".nlnet-{path.name}.partial")
+
+
+def _new_zarr(path: Path, volume: Volume, run: str) -> Iterator[ZarrTarget]:
+    temporary = unfinished_path(path)
+    unfinished = Unfinished(temporary)
+    try:
+        with _writable(path):
+            if unfinished.fits(run):
+                target = ZarrTarget(temporary, volume.key if is_zarr(volume.path) else "")
+            else:
+                _remove(temporary)
+                target = _make_zarr(temporary, volume)
+                unfinished.begin(run)
+        yield target
+        with _writable(path):
+            _rename(temporary, path)
+            Unfinished(path).forget()
+    except KeyboardInterrupt:
+        if not unfinished.blocks():
+            _remove(temporary)
+        raise
+    except BaseException:
+        _remove(temporary)
+        raise
 
 
 @contextmanager
@@ -129,13 +172,13 @@ def _check_not_given_up(folder: Path) -> None:
 
 
 @functools.lru_cache(maxsize=8)
-def _open_to_write(path: Path, key: str) -> zarr.Array[Any]:
+def _open_to_write(path: Path, key: str, run: str) -> zarr.Array[Any]:
     found = zarr.open(_UnfinishedFolder(path), path=key or None, mode="r+")
     assert isinstance(found, zarr.Array)
     return found
 
 
-def _make_zarr(path: Path, temporary: Path, volume: Volume) -> ZarrTarget:
+def _make_zarr(temporary: Path, volume: Volume) -> ZarrTarget:
     if is_zarr(volume.path):
         _copy_metadata(volume.path, temporary, volume.key)
         return ZarrTarget(temporary, volume.key)
@@ -218,11 +261,12 @@ def _rename(temporary: Path, path: Path) -> None:
         return
     # A folder cannot be replaced in one step: the old one makes way, and comes back if need be.
     old = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
-    os.rename(path, old)
     try:
+        os.rename(path, old)
         os.rename(temporary, path)
-    except OSError:
-        os.rename(old, path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            os.rename(old, path)
         raise
     _remove(old)
 

@@ -1,27 +1,46 @@
 """Image files as arrays, with their bit depth, alpha and metadata kept.
 
-Most formats go through libvips (pyvips with its binary wheel): it reads and writes 16-bit RGB PNG,
-which Pillow silently cuts to 8 bits, and keeps color profiles, resolution and EXIF. Pillow plus
-tifffile would be two code paths, still without 16-bit RGB PNG, and import no faster (both about
-0.02 s). What the wheel lacks is added here: PGM and PPM, EXIF in TIFF files, and ``.npy``.
+The pixels of most formats go through libvips (pyvips with its binary wheel): it reads and writes
+16-bit RGB PNG, which Pillow silently cuts to 8 bits. Pillow plus tifffile would be two code paths,
+still without 16-bit RGB PNG, and import no faster (both about 0.02 s). What a file says besides its
+pixels (EXIF, color profile, chunks, entries of TIFF pages) is kept here, as the bytes it was, for
+libvips would write some of it anew. So are the formats that its wheel lacks: PGM and PPM, BMP, npy,
+and TIFF files of doubles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.files import write_atomically
 from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
 from nlnet.images.formats import SUFFIXES, check_holds, format_of, recognize
+from nlnet.images.raw_files import is_raw
+from nlnet.images.writing import (
+    PLAIN,
+    WritingOptions,
+    check_pages,
+    depth_of,
+    has_alpha,
+    loses_description,
+    prepare,
+    scales_white,
+)
 
 __all__ = [
     "MAX_PIXELS",
     "SUFFIXES",
     "ImageFile",
+    "WritingOptions",
     "check_format",
     "decode",
     "encode",
+    "encode_pages",
+    "is_raw",
     "keeps_format",
     "losses",
     "read_image",
@@ -35,6 +54,18 @@ __all__ = [
 def read_image(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
     """Read an image file that has one page.
 
+    Parameters
+    ----------
+    path : path
+        The file; its format is told by its content.
+    max_pixels : int, optional
+        Larger images are refused.
+
+    Returns
+    -------
+    ImageFile
+        Pixels, alpha, and what else the file says.
+
     Raises
     ------
     FileError
@@ -42,6 +73,15 @@ def read_image(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
     InputError
         If it is an image of another kind, such as CMYK or a stack of pages, or has more than
         `max_pixels`; then nothing of it has been decoded.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> write_image(folder / "a.png", ImageFile(np.zeros((20, 30, 3), np.uint16)))
+    >>> image = read_image(folder / "a.png")
+    >>> image.pixels.shape, image.pixels.dtype, image.alpha
+    ((20, 30, 3), dtype('uint16'), None)
     """
     return _only_page(Source.of_path(path), max_pixels)
 
@@ -55,6 +95,15 @@ def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Sequence[Imag
     ------
     FileError, InputError
         As `read_image`; damage in the pixels is found when a page is decoded.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stack.tif"
+    >>> write_pages(path, [ImageFile(np.full((20, 30), value, np.uint8)) for value in range(5)])
+    >>> pages = read_pages(path)
+    >>> len(pages), int(pages[3].pixels.max())
+    (5, 3)
     """
     source = Source.of_path(path)
     return recognize(source).codec.read(source, max_pixels)
@@ -70,8 +119,17 @@ def suffix_of(data: bytes, name: str) -> str:
     return recognize(Source(name, data=data)).suffixes[0]
 
 
-def write_image(path: PathLike, image: ImageFile) -> None:
+def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> None:
     """Write an image in the format its suffix names, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; one that is there is replaced.
+    image : ImageFile
+        Pixels, and what else there is to keep.
+    options : WritingOptions, optional
+        Quality, depth, and what is behind a transparent image.
 
     Raises
     ------
@@ -79,17 +137,35 @@ def write_image(path: PathLike, image: ImageFile) -> None:
         If it cannot be written; a file that was there is then unharmed.
     InputError
         If the suffix is unknown, or the format cannot hold the image.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.jpg"
+    >>> deep = ImageFile(np.zeros((20, 30), np.uint16))
+    >>> write_image(path, deep, WritingOptions(depth="uint8", jpeg_quality=80))
     """
-    write_pages(path, [image])
+    write_pages(path, [image], options)
 
 
-def write_pages(path: PathLike, pages: Sequence[ImageFile]) -> None:
-    """Write pages of one size and kind, as `write_image` writes a single one."""
-    check_format(path, pages[0], len(pages))
-    write_atomically(path, format_of(path).codec.encode(pages))
+def write_pages(
+    path: PathLike, pages: Sequence[ImageFile], options: WritingOptions = PLAIN
+) -> None:
+    """Write pages of one size and kind, as `write_image` writes a single one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stack.npy"
+    >>> write_pages(path, [ImageFile(np.zeros((20, 30)))] * 3)
+    >>> np.load(path).shape
+    (3, 20, 30)
+    """
+    suffix = format_of(path).suffixes[0]
+    write_atomically(path, encode_pages(pages, suffix, options))
 
 
-def encode(image: ImageFile, suffix: str) -> bytes:
+def encode(image: ImageFile, suffix: str, options: WritingOptions = PLAIN) -> bytes:
     """Return an image as the bytes of a file in the format that the suffix names.
 
     Raises
@@ -97,14 +173,24 @@ def encode(image: ImageFile, suffix: str) -> bytes:
     InputError
         If the suffix is unknown, or the format cannot hold the image.
     """
-    name = f"image{suffix}"
-    check_format(name, image)
-    return format_of(name).codec.encode([image])
+    return encode_pages([image], suffix, options)
 
 
-def check_format(path: PathLike, image: ImageFile, count: int = 1) -> None:
+def encode_pages(pages: Sequence[ImageFile], suffix: str, options: WritingOptions = PLAIN) -> bytes:
+    """Return pages of one size and kind as `encode` returns a single one."""
+    target = format_of(f"image{suffix}")
+    pages = list(pages)
+    check_pages(pages)
+    check_holds(target, pages[0], len(pages), options)
+    prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
+    return target.codec.encode(prepared, options)
+
+
+def check_format(
+    path: PathLike, image: ImageFile, count: int = 1, options: WritingOptions = PLAIN
+) -> None:
     """Raise InputError unless the suffix is known and its format can hold `count` such pages."""
-    check_holds(format_of(path), image, count)
+    check_holds(format_of(path), image, count, options)
 
 
 def keeps_format(source: PathLike, target: PathLike) -> bool:
@@ -112,15 +198,38 @@ def keeps_format(source: PathLike, target: PathLike) -> bool:
     return recognize(Source.of_path(source)) is format_of(target)
 
 
-def losses(path: PathLike, image: ImageFile) -> tuple[str, ...]:
+def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> tuple[str, ...]:
     """Say what of an image the format of that suffix keeps in another way, or not at all."""
     target = format_of(path)
     said = []
-    if target.name == "WebP" and image.channels == 1:
-        said.append("WebP has no gray images, so it is written as RGB")
-    if not target.metadata and image.metadata is not None:
-        said.append(f"{target.name} holds no metadata, so EXIF and color profile are left out")
+    if not target.gray and image.channels == 1:
+        said.append(f"{target.name} has no gray images, so it is written as RGB")
+    if target.name == "GIF" and image.channels == 3:
+        said.append("GIF has 256 colors at most, so colors are rounded")
+    if target.name == "GIF" and has_alpha(image, options) and not _is_binary(image.alpha):
+        said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
+    if target.name == "AVIF" and depth_of(image, options) == "uint16":
+        said.append("AVIF has 12 bits at most, so values are rounded")
+    if scales_white(image, keeps_white=target.white, options=options):
+        white = np.iinfo(image.pixels.dtype).max
+        said.append(
+            f"{target.name} has no white but {white}, so values are scaled to it from "
+            f"{image.data_range:g}"
+        )
+    if loses_description(image, options):
+        said.append("its OME description is left out, as it names another depth")
+    if image.metadata is not None:
+        channels = image.channels if target.gray else 3
+        lost = image.metadata.lost_in(target.name, channels, target.metadata)
+        if lost:
+            said.append(f"{target.name} has no place for {', '.join(lost)}: left out")
+        if "exif" in target.metadata and image.metadata.moves_maker_notes(target.name):
+            said.append("its maker's notes change their place, so programs may fail to read them")
     return tuple(said)
+
+
+def _is_binary(alpha: Array | None) -> bool:
+    return alpha is None or bool(np.isin(alpha, (0, 255)).all())
 
 
 def _only_page(source: Source, max_pixels: int) -> ImageFile:

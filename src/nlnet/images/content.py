@@ -7,10 +7,11 @@ import io
 import os
 import stat
 from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, TypeAlias, overload
+from typing import BinaryIO, TypeAlias, overload
 
 from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
+from nlnet.images.metadata import Metadata
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -25,10 +26,11 @@ class ImageFile:
     Parameters
     ----------
     pixels : array
-        (H, W) for gray or (H, W, 3) for RGB; uint8, uint16, float32 or (in ``.npy``) float64.
+        (H, W) for gray or (H, W, 3) for RGB; uint8, uint16, or in TIFF and ``.npy`` files int16,
+        int32, uint32, float16, float32 or float64 too.
     alpha : array or None
         (H, W) of the same dtype, if the file has transparency.
-    metadata : object or None
+    metadata : Metadata or None
         EXIF, color profile, resolution and the like, to be written with the pixels.
     data_range : float or None
         The value of white, if the file says another than its dtype stands for.
@@ -40,7 +42,7 @@ class ImageFile:
 
     pixels: Array
     alpha: Array | None = None
-    metadata: Any = None
+    metadata: Metadata | None = None
     data_range: float | None = None
     notes: tuple[str, ...] = ()
     stacked: bool = False
@@ -52,9 +54,7 @@ class ImageFile:
 
     def upright(self, pixels: Array) -> Array:
         """Return pixels of this image turned and mirrored as its EXIF orientation says."""
-        orientation = 1
-        if self.metadata is not None and self.metadata.get_typeof("orientation"):
-            orientation = self.metadata.get("orientation")
+        orientation = 1 if self.metadata is None else self.metadata.orientation
         if orientation in (5, 6, 7, 8):
             pixels = pixels.swapaxes(0, 1)
         if orientation in (3, 4, 7, 8):
@@ -133,5 +133,5 @@ class Source:
         if width * height > limit:
             raise InputError(
                 f"{self.name!r} has {width}x{height} pixels, but may have {limit / 1e6:g} million "
-                "at most, unless that limit is raised."
+                "at most; max_pixels (for commands --max-pixels) raises that limit."
             )

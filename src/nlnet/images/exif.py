@@ -1,7 +1,7 @@
-"""EXIF between TIFF files and the others, which libvips does not carry.
+"""EXIF as JPEG, PNG and WebP keep it: a small TIFF, whose bytes pass through as they are.
 
-EXIF is itself a small TIFF: directories of numbered entries. Here one is cut out of a TIFF file, in
-the form JPEG, PNG and WebP keep it in, or added to one; values are bytes that nobody looks into.
+Makers' own notes point into it by place, so nothing inside it may move. Only a TIFF file, whose own
+directory it becomes a part of, gets its entries one by one.
 """
 
 from __future__ import annotations
@@ -9,236 +9,145 @@ from __future__ import annotations
 import dataclasses
 import io
 import struct
-from collections.abc import Collection
+from fractions import Fraction
 from typing import BinaryIO
 
-_PREFIX = b"Exif\0\0"
-_TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
-_TYPE_SIZES_BIG = {16: 8, 17: 8, 18: 8}
-_WORD_SIZES = {**_TYPE_SIZES, **_TYPE_SIZES_BIG, 5: 4, 10: 4}
-"""Bytes that change places between little and big endian: a rational number is two words."""
+from nlnet.images.ifd import (
+    Entry,
+    Layout,
+    Tags,
+    encode_directory,
+    following,
+    read_directory,
+    read_layout,
+    unlink_following,
+)
 
-_LONG, _LONG8 = 4, 16
-_DIRECTORIES = {34665, 34853, 40965}  # Exif, GPS, interoperability
-# Maker, model, software, date, artist, host, ratings, copyright, the two directories, and the
-# titles, comments and keywords that Windows writes.
-_TAGS = {270, 271, 272, 305, 306, 315, 316, 18246, 18249, 33432, 34665, 34853, *range(40091, 40096)}
-# libvips knows inches and centimetres only, but microscopes write other units elsewhere.
-_RESOLUTION = {282, 283, 296}
-_DEPTH = 3
-_MOST_ENTRIES = 1000
-_MOST_BYTES = 2**22
-"""More than this is no metadata of a photo, but a damaged or hostile file."""
+PREFIX = b"Exif\0\0"
+DESCRIPTION, ORIENTATION = 270, 274
+MAKER_NOTE = 37500
+EXIF_DIRECTORY = 34665
+X_RESOLUTION, Y_RESOLUTION, RESOLUTION_UNIT = RESOLUTION = (282, 283, 296)
 
-
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """Byte order and width of a TIFF structure."""
-
-    order: str
-    big: bool = False
-
-    def word(self, size: int) -> str:
-        """Return the format of an unsigned number."""
-        return self.order + {1: "B", 2: "H", 4: "I", 8: "Q"}[size]
-
-    @property
-    def count_size(self) -> int:
-        """Bytes of the number of entries."""
-        return 8 if self.big else 2
-
-    @property
-    def offset_size(self) -> int:
-        """Bytes of an offset, and of a value that is kept in its entry."""
-        return 8 if self.big else 4
-
-    @property
-    def entry_size(self) -> int:
-        """Bytes of an entry."""
-        return 20 if self.big else 12
+# Description, maker, model, orientation, resolution, software, date, artist, host, ratings,
+# copyright, the two directories, and the titles, comments and keywords that Windows writes.
+PHOTO_TAGS = frozenset(
+    {DESCRIPTION, 271, 272, ORIENTATION, *RESOLUTION, 305, 306, 315, 316, 18246, 18249, 33432}
+    | {EXIF_DIRECTORY, 34853, *range(40091, 40096)}
+)
+LONGEST_TEXT = 2**15
+"""A longer value, such as OME's description of a stack, would leave no room in a JPEG file."""
+_THUMBNAIL, _THUMBNAIL_SIZE = 513, 514
+_JPEG = b"\xff\xd8"
+_UNITS = {2: Fraction(1), 3: Fraction(254, 100)}
+"""The numbers of TIFF for an inch and a centimetre, and how many of them an inch has."""
+_ERRORS = (ValueError, struct.error)
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
-    """A value as it is stored, or another directory."""
+class Resolution:
+    """Pixels per inch."""
 
-    kind: int
-    data: bytes = b""
-    directory: Directory | None = None
-
-
-Directory = dict[int, Entry]
+    x: Fraction
+    y: Fraction
 
 
-def read_layout(stream: BinaryIO) -> tuple[Layout, int]:
-    r"""Return a TIFF's layout and its first directory's place; raise ValueError if it is none.
-
-    Examples
-    --------
-    >>> read_layout(io.BytesIO(b"MM\0*\0\0\0\x08"))
-    (Layout(order='>', big=False), 8)
-    """
-    start = _read(stream, 0, 8)
-    orders = {b"II": "<", b"MM": ">"}
-    if start[:2] not in orders:
-        raise ValueError("no TIFF")
-    layout = Layout(orders[start[:2]], big=43 in start[2:4])
-    if layout.big:
-        return layout, _number(layout, _read(stream, 8, 8))
-    return layout, _number(layout, start[4:])
-
-
-def read_directory(
-    stream: BinaryIO, layout: Layout, offset: int, tags: Collection[int] | None = None
-) -> Directory:
-    """Read a directory and those it refers to, all of it or some tags; ValueError if it is damaged.
-
-    Types of BigTIFF are left out: EXIF has none of them.
-    """
-    return _read_directory(stream, layout, offset, tags, _DEPTH)
-
-
-def numbers(entry: Entry, layout: Layout) -> tuple[int, ...]:
-    """Return the unsigned numbers an entry holds."""
-    word = layout.word(_TYPE_SIZES[entry.kind])
-    return tuple(number for (number,) in struct.iter_unpack(word, entry.data))
+def read_tags(exif: bytes) -> Tags | None:
+    """Return the entries of EXIF that can be read, None if it is none."""
+    stream = io.BytesIO(exif)
+    try:
+        layout, offset = read_layout(stream)
+        return Tags(layout, read_directory(stream, layout, offset, damaged=[]))
+    except _ERRORS:
+        return None
 
 
 def from_tiff(stream: BinaryIO) -> bytes | None:
-    """Cut the EXIF out of a TIFF file, None if there is none or it is damaged."""
+    """Cut the EXIF out of a TIFF file's first page, None if there is none or it is damaged."""
     try:
         layout, offset = read_layout(stream)
-        directory = read_directory(stream, layout, offset, _TAGS | _RESOLUTION)
-    except (ValueError, struct.error):
+        entries = read_directory(stream, layout, offset, PHOTO_TAGS, damaged=[])
+    except _ERRORS:
         return None
-    if not directory:
-        return None
-    small = Layout(layout.order)
-    head = {"<": b"II*\0", ">": b"MM\0*"}[layout.order] + struct.pack(small.word(4), 8)
-    return _PREFIX + head + _encode(directory, small, small, 8)
+    return cut_from(Tags(layout, entries))
 
 
-def into_tiff(tiff: bytes, exif: bytes) -> bytes:
-    """Add EXIF to the first page of a TIFF file; but for its resolution, what is there stays.
-
-    The page's directory is written again behind everything else, with more entries.
-    """
-    stream, small = io.BytesIO(tiff), io.BytesIO(exif.removeprefix(_PREFIX))
-    layout, offset = read_layout(stream)
-    try:
-        exif_layout, exif_offset = read_layout(small)
-        added = read_directory(small, exif_layout, exif_offset, _TAGS | _RESOLUTION)
-    except (ValueError, struct.error):
-        return tiff
-    count = _number(layout, _read(stream, offset, layout.count_size))
-    table = _read(stream, offset + layout.count_size, count * layout.entry_size)
-    following = _read(stream, stream.tell(), layout.offset_size)
-    entries = {
-        _number(layout, table[at : at + 2]): table[at : at + layout.entry_size]
-        for at in range(0, len(table), layout.entry_size)
+def cut_from(tags: Tags) -> bytes | None:
+    """Return what EXIF can hold of a TIFF page's entries; types from 16 on are BigTIFF's."""
+    kept = {
+        tag: entry
+        for tag, entry in tags.entries.items()
+        if tag in PHOTO_TAGS and entry.kind < 16 and len(entry.data) <= LONGEST_TEXT
     }
-    if added.keys() >= _RESOLUTION:
-        entries = {tag: entry for tag, entry in entries.items() if tag not in _RESOLUTION}
-    padding = b"\0" * (-len(tiff) % 8)
-    place = len(tiff) + len(padding)
-    new = {tag: entry for tag, entry in added.items() if tag not in entries}
-    block = _encode(new, layout, exif_layout, place, entries, following)
-    header_end = 16 if layout.big else 8
-    pointer = struct.pack(layout.word(layout.offset_size), place)
-    head = tiff[: header_end - layout.offset_size] + pointer
-    return b"".join([head, tiff[header_end:], padding, block])
+    if not kept:
+        return None
+    layout = Layout(tags.layout.order)
+    return layout.header + layout.pointer(8) + encode_directory(kept, layout, 8)
 
 
-def _read(stream: BinaryIO, offset: int, size: int) -> bytes:
+def without_thumbnail(exif: bytes) -> tuple[bytes, bool]:
+    """Return EXIF without the small picture in it, and whether it had one; no byte moves."""
+    stream = io.BytesIO(exif)
     try:
-        stream.seek(offset)
-        data = stream.read(size)
-    except (OSError, OverflowError) as error:
-        raise ValueError("no such place") from error
-    if len(data) < size:
-        raise ValueError("too short")
-    return data
+        layout, offset = read_layout(stream)
+        place = following(stream, layout, offset)
+        if place == 0:
+            return exif, False
+        found = read_directory(stream, layout, place, {_THUMBNAIL, _THUMBNAIL_SIZE}, damaged=[])
+        tags = Tags(layout, found)
+        alone = unlink_following(exif, layout, offset)
+    except _ERRORS:
+        return exif, False
+    start = tags.number(_THUMBNAIL, 0)
+    end = min(start + tags.number(_THUMBNAIL_SIZE, 0), len(alone))
+    if alone[start : start + 2] != _JPEG:
+        return alone, True
+    # As a rule it is the end; what lies behind it must stay where it is.
+    rest = alone[end:]
+    return (alone[:start] + (bytes(end - start) + rest if rest.strip(b"\0") else b"")), True
 
 
-def _number(layout: Layout, data: bytes) -> int:
-    number: int = struct.unpack(layout.word(len(data)), data)[0]
-    return number
+def orientation_of(tags: Tags | None) -> int:
+    """Return the orientation from 1 to 8, 1 if it is not said."""
+    number = 1 if tags is None else tags.number(ORIENTATION, 1)
+    return number if 1 <= number <= 8 else 1
 
 
-def _read_directory(
-    stream: BinaryIO,
-    layout: Layout,
-    offset: int,
-    tags: Collection[int] | None,
-    depth: int,
-) -> Directory:
-    count = _number(layout, _read(stream, offset, layout.count_size))
-    if count > _MOST_ENTRIES or depth == 0:
-        raise ValueError("too many entries, or a directory inside itself")
-    table = _read(stream, offset + layout.count_size, count * layout.entry_size)
-    directory: Directory = {}
-    for at in range(0, len(table), layout.entry_size):
-        raw = table[at : at + layout.entry_size]
-        tag, kind = struct.unpack(layout.order + "HH", raw[:4])
-        if tags is not None and tag not in tags:
-            continue
-        value = raw[-layout.offset_size :]
-        size = _TYPE_SIZES.get(kind, _TYPE_SIZES_BIG.get(kind, 0)) * _number(
-            layout, raw[4 : -layout.offset_size]
-        )
-        if size > _MOST_BYTES:
-            raise ValueError("too many bytes")
-        if tag in _DIRECTORIES:
-            place = _number(layout, value[:size] if size in (4, 8) else value)
-            inner = _read_directory(stream, layout, place, None, depth - 1)
-            directory[tag] = Entry(_LONG, directory=inner)
-        elif kind in _TYPE_SIZES:
-            inline = size <= layout.offset_size
-            data = value[:size] if inline else _read(stream, _number(layout, value), size)
-            directory[tag] = Entry(kind, data)
-    return directory
+def set_upright(exif: bytes) -> bytes:
+    """Say that the pixels are upright, where EXIF said otherwise; no byte moves."""
+    tags = read_tags(exif)
+    if tags is None or orientation_of(tags) == 1:
+        return exif
+    order = tags.layout.order
+    entry = struct.pack(order + "HHI", ORIENTATION, 3, 1)
+    at = exif.find(entry)
+    if at < 0:
+        return exif
+    start = at + len(entry)
+    return exif[:start] + struct.pack(order + "H", 1) + exif[start + 2 :]
 
 
-def _encode(
-    directory: Directory,
-    layout: Layout,
-    source: Layout,
-    place: int,
-    kept: dict[int, bytes] | None = None,
-    following: bytes | None = None,
-) -> bytes:
-    """Return a directory as it stands at `place`, its values behind it.
-
-    `kept` are entries that are already encoded, `following` the place of the next directory.
-    """
-    encoded = dict(kept or {})
-    size = layout.count_size + (len(encoded) + len(directory)) * layout.entry_size
-    values = bytearray()
-    values_at = place + size + layout.offset_size
-    for tag, entry in directory.items():
-        values += b"\0" * (-len(values) % 8)
-        here = values_at + len(values)
-        pointer = struct.pack(layout.word(layout.offset_size), here)
-        if entry.directory is not None:
-            kind, count, value = (_LONG8 if layout.big else _LONG), 1, pointer
-            values += _encode(entry.directory, layout, source, here)
-        else:
-            kind, count = entry.kind, len(entry.data) // _TYPE_SIZES[entry.kind]
-            data = _swapped(entry, layout, source)
-            inline = len(data) <= layout.offset_size
-            value = data.ljust(layout.offset_size, b"\0") if inline else pointer
-            values += b"" if inline else data
-        number = struct.pack(layout.word(layout.offset_size), count)
-        encoded[tag] = struct.pack(layout.order + "HH", tag, kind) + number + value
-    table = b"".join(encoded[tag] for tag in sorted(encoded))
-    counted = struct.pack(layout.word(layout.count_size), len(encoded))
-    return counted + table + (following or b"\0" * layout.offset_size) + bytes(values)
+def resolution_of(tags: Tags | None) -> Resolution | None:
+    """Return the resolution, None if it is not said, or in no unit of length."""
+    if tags is None:
+        return None
+    unit = _UNITS.get(tags.number(RESOLUTION_UNIT, 2))
+    x, y = tags.numbers(X_RESOLUTION), tags.numbers(Y_RESOLUTION)
+    if unit is None or len(x) != 2 or len(y) != 2 or 0 in (*x, *y):
+        return None
+    return Resolution(Fraction(*x) * unit, Fraction(*y) * unit)
 
 
-def _swapped(entry: Entry, layout: Layout, source: Layout) -> bytes:
-    word = _WORD_SIZES[entry.kind]
-    if layout.order == source.order or word == 1:
-        return entry.data
-    code = layout.word(word)[1]
-    words = struct.unpack(f"{source.order}{len(entry.data) // word}{code}", entry.data)
-    return struct.pack(f"{layout.order}{len(words)}{code}", *words)
+def resolution_entries(resolution: Resolution, layout: Layout) -> dict[int, Entry]:
+    """Return the entries of a TIFF page that say the resolution."""
+
+    def rational(number: Fraction) -> Entry:
+        near = number.limit_denominator(10_000)
+        words = min(near.numerator, 2**32 - 1), near.denominator
+        return Entry(5, struct.pack(layout.order + "II", *words))
+
+    return {
+        X_RESOLUTION: rational(resolution.x),
+        Y_RESOLUTION: rational(resolution.y),
+        RESOLUTION_UNIT: Entry(3, struct.pack(layout.order + "H", 2)),
+    }

@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import Protocol
 
 from nlnet.errors import FileError, InputError
+from nlnet.images.avif import AvifCodec
+from nlnet.images.bmp import BmpCodec
 from nlnet.images.content import ImageFile, PathLike, Source
-from nlnet.images.libvips import VipsCodec
+from nlnet.images.gif import GifCodec
+from nlnet.images.jpeg import JpegCodec
 from nlnet.images.netpbm import NetpbmCodec
 from nlnet.images.npy import NpyCodec
 from nlnet.images.png import PngCodec
+from nlnet.images.raw_files import raw_kind
 from nlnet.images.tiff import TiffCodec
+from nlnet.images.webp import WebpCodec
+from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha
 
 
 class Codec(Protocol):
@@ -24,13 +30,21 @@ class Codec(Protocol):
     def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header, and return the pages, decoded when they are asked for."""
 
-    def encode(self, pages: Sequence[ImageFile]) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
+
+
+_INTEGERS = ("int16", "int32", "uint32")
+_FLOATS = ("float16", "float32", "float64")
 
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-    """A format and what it can hold."""
+    """A format and what it can hold.
+
+    `metadata` are the kinds of it, `gray` tells whether gray images stay gray, and `white` whether
+    another white than that of the dtype can be said. One that is not `exact` is offered to nobody.
+    """
 
     name: str
     suffixes: tuple[str, ...]
@@ -40,53 +54,59 @@ class Format:
     channels: tuple[int, ...] = (1, 3)
     alpha: bool = True
     stacks: bool = False
-    metadata: bool = True
+    metadata: tuple[str, ...] = ("exif", "icc", "xmp", "iptc")
+    gray: bool = True
+    white: bool = False
+    exact: bool = True
     max_side: int = 2**31 - 1
 
-    def obstacle(self, image: ImageFile, count: int) -> str | None:
+    def obstacle(self, image: ImageFile, count: int, options: WritingOptions) -> str | None:
         """Say what of an image of so many pages it cannot hold, None if it can hold all."""
         side = max(image.pixels.shape[:2])
         kind = "color" if image.channels == 3 else "gray"
+        depth = depth_of(image, options)
         obstacles = {
-            f"{image.pixels.dtype} values": image.pixels.dtype.name not in self.depths,
+            f"{depth} values": depth not in self.depths,
             f"{kind} images": image.channels not in self.channels,
-            "transparency": image.alpha is not None and not self.alpha,
+            "transparency": has_alpha(image, options) and not self.alpha,
             f"stacks ({count} pages)": count > 1 and not self.stacks,
             f"sides of {side} pixels": side > self.max_side,
         }
         return next((obstacle for obstacle, holds in obstacles.items() if holds), None)
 
+    def way_out(self, image: ImageFile, count: int, options: WritingOptions) -> str:
+        """Name the options with which it would hold the image, empty if there are none."""
+        shallow = dataclasses.replace(options, depth="uint8")
+        white = (255, 255, 255)
+        offers = {
+            "--depth 8": shallow,
+            "--background white": dataclasses.replace(options, background=white),
+            "--depth 8 --background white": dataclasses.replace(shallow, background=white),
+        }
+        for words, offer in offers.items():
+            if self.obstacle(image, count, offer) is None:
+                return f", or convert it with {words}"
+        return ""
+
 
 _NETPBM = NetpbmCodec()
 
 FORMATS = (
-    Format(
-        "PNG",
-        (".png",),
-        rb"\x89PNG\r\n\x1a\n",
-        PngCodec("PNG", "pngload", "pngsave"),
-    ),
+    Format("PNG", (".png",), rb"\x89PNG\r\n\x1a\n", PngCodec("PNG", "pngload", "pngsave")),
     Format(
         "TIFF",
         (".tif", ".tiff"),
         rb"II[*+]\0|MM\0[*+]",
-        TiffCodec(
-            "TIFF",
-            "tiffload",
-            "tiffsave",
-            {"compression": "deflate"},
-            # Otherwise files with all rows in one compressed strip are refused from 50 MB on.
-            {"unlimited": True},
-        ),
-        depths=("uint8", "uint16", "float32"),
+        # Otherwise files with all rows in one compressed strip are refused from 50 MB on.
+        TiffCodec("TIFF", "tiffload", "", load_options={"unlimited": True}),
+        depths=("uint8", "uint16", *_INTEGERS, *_FLOATS),
         stacks=True,
     ),
     Format(
         "JPEG",
         (".jpg", ".jpeg"),
         rb"\xff\xd8\xff",
-        # A lower quality would put new artefacts where the noise was.
-        VipsCodec("JPEG", "jpegload", "jpegsave", {"Q": 95}),
+        JpegCodec("JPEG", "jpegload", "jpegsave"),
         depths=("uint8",),
         alpha=False,
         max_side=65535,
@@ -95,29 +115,85 @@ FORMATS = (
         "WebP",
         (".webp",),
         rb"RIFF....WEBP",
-        # Its lossy kind halves the resolution of color; exact: color under alpha 0 stays.
-        VipsCodec("WebP", "webpload", "webpsave", {"lossless": True, "exact": True}),
+        WebpCodec("WebP", "webpload", "webpsave"),
         depths=("uint8",),
+        metadata=("exif", "icc", "xmp"),
+        gray=False,
         max_side=16383,
     ),
-    Format("PGM", (".pgm",), rb"P[1245]\s", _NETPBM, channels=(1,), alpha=False, metadata=False),
-    Format("PPM", (".ppm",), rb"P[36]\s", _NETPBM, channels=(3,), alpha=False, metadata=False),
-    Format("PNM", (".pnm",), rb"P[12456]\s", _NETPBM, alpha=False, metadata=False),
+    Format(
+        "AVIF",
+        (".avif",),
+        rb".{4}ftyp(avi[fs]|mif1.{4}(.{4}){0,2}avif)",
+        AvifCodec("AVIF", "heifload", "heifsave", {"compression": "av1", "lossless": True}),
+        metadata=("exif", "icc", "xmp"),
+        gray=False,
+        exact=False,
+        max_side=16384,
+    ),
+    Format(
+        "GIF",
+        (".gif",),
+        rb"GIF8[79]a",
+        GifCodec("GIF", "gifload", "gifsave", {"dither": 0.0, "effort": 10}),
+        depths=("uint8",),
+        metadata=(),
+        exact=False,
+        max_side=65535,
+    ),
+    Format(
+        "BMP",
+        (".bmp",),
+        rb"BM.{4}",
+        BmpCodec(),
+        depths=("uint8",),
+        metadata=(),
+        max_side=2**15,
+    ),
+    Format(
+        "PGM",
+        (".pgm",),
+        rb"P[1245]\s",
+        _NETPBM,
+        channels=(1,),
+        alpha=False,
+        metadata=(),
+        white=True,
+    ),
+    Format(
+        "PPM", (".ppm",), rb"P[36]\s", _NETPBM, channels=(3,), alpha=False, metadata=(), white=True
+    ),
+    Format("PNM", (".pnm",), rb"P[12456]\s", _NETPBM, alpha=False, metadata=(), white=True),
     Format(
         "npy",
         (".npy",),
         rb"\x93NUMPY",
         NpyCodec(),
-        depths=("uint8", "uint16", "float32", "float64"),
+        depths=("uint8", "uint16", *_INTEGERS, *_FLOATS),
         stacks=True,
-        metadata=False,
+        metadata=(),
+        white=True,
     ),
 )
 
 SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 """Suffixes of the files that can be read and written, in lower case."""
 
-_SIGNATURE_BYTES = 16
+_SIGNATURE_BYTES = 32
+_OTHERS = {
+    "HEIC": rb".{4}ftyp(hei|hev|mif1|msf1)",
+    "JPEG 2000": rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51",
+    "JPEG XL": rb"\xff\x0a|\0\0\0\x0cJXL ",
+    "PSD": rb"8BPS",
+    "OpenEXR": rb"v/1\x01",
+    "Radiance HDR": rb"#\?RADIANCE|#\?RGBE",
+    "FITS": rb"SIMPLE  =",
+    "PDF": rb"%PDF",
+    "SVG": rb"<svg|<\?xml.*<svg",
+    "PAM": rb"P7\s",
+    "PFM": rb"P[Ff]\s",
+}
+"""Formats that are not read, by how their files begin; so a message can name them."""
 
 
 def format_of(path: PathLike) -> Format:
@@ -141,18 +217,38 @@ def recognize(source: Source) -> Format:
             raise FileError(f"Cannot read {source.name!r}: {error.strerror or error}.") from error
     if not start:
         raise FileError(f"Cannot read {source.name!r}: the file is empty.")
+    raw = raw_kind(source)
+    if raw is not None:
+        raise FileError(
+            f"Cannot read {source.name!r}: it is a camera's raw file ({raw}), not yet a picture; "
+            "develop it to a TIFF file of 16 bits first."
+        )
     for known in FORMATS:
         if re.match(known.signature, start, re.DOTALL):
             return known
+    for name, signature in _OTHERS.items():
+        if re.match(signature, start, re.DOTALL):
+            raise FileError(
+                f"Cannot read {source.name!r}: {name} files are not supported; "
+                "convert it to PNG, TIFF or JPEG."
+            )
     names = ", ".join(known.name for known in FORMATS)
     raise FileError(f"Cannot read {source.name!r}: it is none of {names}.")
 
 
-def check_holds(target: Format, image: ImageFile, count: int) -> None:
+def check_holds(
+    target: Format, image: ImageFile, count: int, options: WritingOptions = PLAIN
+) -> None:
     """Raise InputError, with the formats that would do, if one cannot hold such pages."""
-    obstacle = target.obstacle(image, count)
+    obstacle = target.obstacle(image, count, options)
     if obstacle is not None:
-        others = [known.name for known in FORMATS if known.obstacle(image, count) is None]
+        others = [
+            known.name
+            for known in FORMATS
+            if known.exact and known.obstacle(image, count, options) is None
+        ]
+        instead = f"write {' or '.join(others)} instead" if others else "no format can"
         raise InputError(
-            f"{target.name} cannot hold {obstacle}; write {' or '.join(others)} instead."
+            f"{target.name} cannot hold {obstacle}; {instead}"
+            f"{target.way_out(image, count, options)}."
         )

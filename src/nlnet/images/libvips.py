@@ -1,4 +1,4 @@
-"""Formats that libvips reads and writes, with their metadata."""
+"""Formats whose pixels libvips reads and writes; what else is in a file is ours to keep."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ import pyvips
 
 from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
+from nlnet.images import exif, xmp
 from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.metadata import Metadata
+from nlnet.images.writing import PLAIN, WritingOptions
 
 VipsImage: TypeAlias = Any  # pyvips has no types
 
 _COLOR_SPACES = {"b-w": 1, "grey16": 1, "srgb": 3, "rgb16": 3, "scrgb": 3}
-_DEPTHS = ("uchar", "ushort", "float")
-_KEPT_METADATA = (
-    "exif-data",
-    "icc-profile-data",
-    "image-description",
-    "iptc-data",
-    "orientation",
-    "resolution-unit",
-    "xmp-data",
-)
+_OTHER_COLOR_SPACES = {"cmyk": "CMYK", "lab": "CIELAB", "labs": "CIELAB", "xyz": "XYZ"}
+_DEPTHS = ("uchar", "ushort", "short", "uint", "int", "float")
+THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +41,34 @@ class VipsCodec:
         self.check(source, header, max_pixels)
         frames = get_field(header, "n-pages", 1)
         if frames > 1:
-            raise InputError(f"{source.name!r} is an animation, but must be a single image.")
-        return Pages(1, lambda index: self.decode(source, header))
+            raise animation_error(source, f" of {frames} frames")
 
-    def encode(self, pages: Sequence[ImageFile]) -> bytes:
+        def decode(index: int) -> ImageFile:
+            image = self.decode(source, header)
+            metadata, notes = self.read_metadata(source, header)
+            return dataclasses.replace(image, metadata=metadata, notes=image.notes + notes)
+
+        return Pages(1, decode)
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
-        return self.save(assemble(pages[0]))
+        image = pages[0]
+        # Otherwise it would write EXIF of its own making.
+        encoded = self.save(assemble(image), keep="none", **self.options(options))
+        metadata = image.metadata
+        return self.embed(encoded, image, metadata if metadata is not None else Metadata(""))
+
+    def options(self, options: WritingOptions) -> Mapping[str, Any]:
+        """Return what libvips is told for these options."""
+        return {}
+
+    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+        """Return what the file says besides the pixels, and what of it is left out."""
+        return common_metadata(self.name, header)
+
+    def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
+        """Put metadata into a file that libvips wrote without any."""
+        return encoded
 
     def load(self, source: Source, **options: Any) -> VipsImage:
         """Read the header; pixels follow when they are needed."""
@@ -63,16 +81,19 @@ class VipsCodec:
             path = os.fsencode(source.path)
             return getattr(pyvips.Image, self.loader)(path, revalidate=True, **options)
         except pyvips.Error as error:
-            raise source.damaged(self.name, reason_of(error)) from error
+            raise self.unreadable(source, error) from error
 
     def check(self, source: Source, header: VipsImage, max_pixels: int) -> None:
         """Refuse images of other kinds, and too large ones, before they are decoded."""
         channels = _COLOR_SPACES.get(header.interpretation)
-        known = channels is not None and header.format in _DEPTHS
-        if not known or header.bands not in (channels, (channels or 0) + 1):
+        if channels is None or header.format not in _DEPTHS:
+            other = _OTHER_COLOR_SPACES.get(header.interpretation, header.interpretation)
+            kind = f"a {other} image" if channels is None else f"an image of {header.format} values"
+            raise InputError(f"{source.name!r} is {kind}, but must be gray or RGB.")
+        if header.bands not in (channels, channels + 1):
             raise InputError(
-                f"{source.name!r} is a {header.interpretation} image of {header.bands} "
-                f"{header.format} channels, but must be gray or RGB with 8 or 16 bits or float32."
+                f"{source.name!r} has {header.bands} channels, but must be gray or RGB, with or "
+                "without one channel of transparency."
             )
         if get_field(header, "bits-per-sample", 8) == 1:
             raise InputError(
@@ -81,21 +102,27 @@ class VipsCodec:
         source.check_pixels(header.width, header.height, max_pixels)
 
     def decode(self, source: Source, header: VipsImage) -> ImageFile:
-        """Decode the pixels, tell alpha from them, and keep the metadata."""
+        """Decode the pixels, and tell alpha from them."""
         try:
             bands: Array = header.numpy()
         except pyvips.Error as error:
-            raise source.damaged(self.name, reason_of(error)) from error
+            raise self.unreadable(source, error) from error
         channels = _COLOR_SPACES[header.interpretation]
         bands = bands.reshape(*bands.shape[:2], -1)
         pixels = bands[..., 0] if channels == 1 else bands[..., :3]
         alpha = bands[..., channels] if header.bands > channels else None
-        return ImageFile(pixels, alpha, _metadata(header), notes=_notes(header))
+        return ImageFile(pixels, alpha, notes=_notes(header))
+
+    def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
+        """Return the error for a file that libvips could not read."""
+        return source.damaged(self.name, reason_of(error))
 
     def save(self, image: VipsImage, **options: Any) -> bytes:
         """Encode an assembled image."""
         try:
-            encoded: bytes = getattr(image, f"{self.saver}_buffer")(**self.save_options, **options)
+            encoded: bytes = getattr(image, f"{self.saver}_buffer")(
+                **{**self.save_options, **options}
+            )
         except pyvips.Error as error:
             raise FileError(
                 f"Cannot encode the image as {self.name}: {reason_of(error)}."
@@ -103,21 +130,42 @@ class VipsCodec:
         return encoded
 
 
+def animation_error(source: Source, detail: str = "") -> InputError:
+    """Return the error for a file of moving pictures."""
+    return InputError(
+        f"{source.name!r} is an animation{detail}, but must be a single image; "
+        "write its frames as the pages of a TIFF file, or as files."
+    )
+
+
+def common_metadata(name: str, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+    """Return EXIF, color profile and XMP as libvips found them, their bytes unchanged."""
+    found: bytes | None = get_field(header, "exif-data", None)
+    packet: bytes | None = get_field(header, "xmp-data", None)
+    small = other = False
+    if found is not None:
+        found, small = exif.without_thumbnail(found.removeprefix(exif.PREFIX))
+    if packet is not None:
+        packet, other = xmp.without_thumbnails(packet)
+    metadata = Metadata(
+        name,
+        exif=found,
+        icc=get_field(header, "icc-profile-data", None),
+        xmp=packet,
+    )
+    return metadata, (THUMBNAIL_NOTE,) if small or other else ()
+
+
 def assemble(image: ImageFile) -> VipsImage:
-    """Join pixels, alpha and metadata into one libvips image."""
+    """Join pixels and alpha into one libvips image."""
     pixels = image.pixels.reshape(*image.pixels.shape[:2], -1)
     bands = pixels if image.alpha is None else np.dstack([pixels, image.alpha])
     gray, color = {"uint8": ("b-w", "srgb"), "uint16": ("grey16", "rgb16")}.get(
         pixels.dtype.name, ("b-w", "scrgb")
     )
-    joined = pyvips.Image.new_from_array(
+    return pyvips.Image.new_from_array(
         np.ascontiguousarray(bands), interpretation=gray if image.channels == 1 else color
     )
-    if not isinstance(image.metadata, pyvips.Image):
-        return joined
-    joined = joined.copy(xres=image.metadata.xres, yres=image.metadata.yres)
-    _copy_metadata(image.metadata, joined)
-    return joined
 
 
 def get_field(image: VipsImage, name: str, default: Any) -> Any:
@@ -129,19 +177,6 @@ def reason_of(error: pyvips.Error) -> str:
     """Return libvips' own words for what went wrong, without its frame around them."""
     lines = [line.strip() for line in str(error).splitlines()[1:] if line.strip()]
     return lines[0].split(": ", 1)[-1].rstrip(".") if lines else ""
-
-
-def _metadata(header: VipsImage) -> VipsImage:
-    """Return the metadata alone: the image itself would keep its file open."""
-    alone = pyvips.Image.black(1, 1).copy(xres=header.xres, yres=header.yres)
-    _copy_metadata(header, alone)
-    return alone
-
-
-def _copy_metadata(source: VipsImage, target: VipsImage) -> None:
-    for field in _KEPT_METADATA:
-        if source.get_typeof(field):
-            target.set_type(source.get_typeof(field), field, source.get(field))
 
 
 def _notes(header: VipsImage) -> tuple[str, ...]:

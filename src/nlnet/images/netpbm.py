@@ -12,6 +12,7 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.writing import PLAIN, WritingOptions
 
 _CHANNELS = {b"P2": 1, b"P3": 3, b"P5": 1, b"P6": 3}
 _PLAIN = (b"P2", b"P3")
@@ -56,7 +57,7 @@ class NetpbmCodec:
 
         return Pages(1, decode)
 
-    def encode(self, pages: Sequence[ImageFile]) -> bytes:
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a binary file."""
         image = pages[0]
         pixels = image.pixels

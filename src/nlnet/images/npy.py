@@ -5,7 +5,10 @@ With alpha there is one channel more: (H, W, 2) or (H, W, 4).
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import math
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any, BinaryIO
@@ -15,8 +18,12 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.inputs import DATA_RANGES
+from nlnet.images.ifd import ByteOrder
+from nlnet.images.metadata import Metadata
+from nlnet.images.writing import PLAIN, WritingOptions
 
+_DTYPES = ("uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64")
+_SWAPPED: ByteOrder = ">" if sys.byteorder == "little" else "<"
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -31,15 +38,14 @@ class NpyCodec:
         with source.open() as stream:
             shape, fortran, dtype = _read_header(source, stream)
             start = stream.tell()
-        if dtype.newbyteorder("=") not in DATA_RANGES:
+        if dtype.name not in _DTYPES:
             raise InputError(
-                f"{source.name!r} holds {dtype} values, but must hold uint8, uint16, float32 or "
-                "float64."
+                f"{source.name!r} holds {dtype} values, but must hold one of {', '.join(_DTYPES)}."
             )
         stacked, page_shape = _page_shape(source, shape)
         source.check_pixels(page_shape[1], page_shape[0], max_pixels)
         count = shape[0] if stacked else 1
-        page_size = int(np.prod(page_shape)) * dtype.itemsize
+        page_size = math.prod(page_shape) * dtype.itemsize
         if source.size() < start + count * page_size:
             raise source.damaged("npy", "it is too short")
 
@@ -56,19 +62,26 @@ class NpyCodec:
                     if len(data) < page_size:
                         raise source.damaged("npy", "it is too short")
                     page = np.frombuffer(data, dtype).reshape(page_shape)
-            return _split(page.astype(dtype.newbyteorder("=")), stacked=stacked)
+            image = _split(page.astype(dtype.newbyteorder("=")), stacked=stacked)
+            swapped = not dtype.isnative
+            metadata = Metadata("npy", byte_order=_SWAPPED) if swapped else None
+            return dataclasses.replace(image, metadata=metadata)
 
         return Pages(count, decode)
 
-    def encode(self, pages: Sequence[ImageFile]) -> bytes:
-        """Return the bytes of a file with one array."""
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of a file with one array, in the byte order it had."""
         arrays = [
             page.pixels if page.alpha is None else np.dstack([page.pixels, page.alpha])
             for page in pages
         ]
         stream = io.BytesIO()
         stacked = len(pages) > 1 or pages[0].stacked
-        np.lib.format.write_array(stream, np.stack(arrays) if stacked else arrays[0])
+        array = np.stack(arrays) if stacked else arrays[0]
+        metadata = pages[0].metadata
+        if metadata is not None and metadata.origin == "npy":
+            array = array.astype(array.dtype.newbyteorder(metadata.byte_order))
+        np.lib.format.write_array(stream, array)
         return stream.getvalue()
 
 
@@ -81,6 +94,8 @@ def _read_header(source: Source, stream: BinaryIO) -> tuple[tuple[int, ...], boo
     # What a mangled header raises depends on where the mangling is.
     except Exception as error:
         raise source.damaged("npy", "its header is wrong") from error
+    if any(side < 0 for side in shape):
+        raise source.damaged("npy", f"its header says the shape {shape}")
     return shape, fortran, dtype
 
 

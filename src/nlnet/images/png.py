@@ -1,17 +1,47 @@
-"""PNG files, of which libvips would show the first frame of an animation and drop the others."""
+"""PNG files: their chunks are kept, but for those that are about how pixels are stored."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import struct
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
-from nlnet.errors import InputError
+from nlnet.images import photoshop
 from nlnet.images.content import ImageFile, Source
-from nlnet.images.libvips import VipsCodec
+from nlnet.images.exif import Resolution
+from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage, animation_error
+from nlnet.images.metadata import Metadata, Part, fits
 
-_SIGNATURE_SIZE = 8
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHECKSUM_SIZE = 4
+_MOST_BYTES = 2**24
+"""Of one chunk: longer ones are no metadata."""
+
+_PIXELS = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"hIST"}
+_ANIMATION = b"acTL"
+_KNOWN = {b"tIME", b"pHYs", b"oFFs", b"pCAL", b"sCAL", b"sTER", b"sPLT", b"tEXt", b"zTXt", b"iTXt"}
+_COLOR = {b"gAMA", b"cHRM", b"cICP", b"sRGB", b"iCCP", b"mDCV", b"cLLI"}
+_OF_PIXEL_FORMAT = {b"sBIT", b"bKGD"}
+_SAFE_TO_COPY = 0x20
+"""The bit of a name's last letter which says that other pixels do not make a chunk wrong."""
+_TEXT = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text"}
+_XMP = b"XML:com.adobe.xmp\0"
+_RAW_IPTC = b"Raw profile type iptc\0"
+"""How ImageMagick, Exiv2 and ExifTool keep IPTC, for which PNG has no chunk."""
+_METRES_PER_INCH = Fraction(254, 10_000)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chunk:
+    kind: bytes
+    body: bytes
+
+    def encode(self) -> bytes:
+        check = zlib.crc32(self.kind + self.body)
+        return struct.pack(">I", len(self.body)) + self.kind + self.body + struct.pack(">I", check)
 
 
 class PngCodec(VipsCodec):
@@ -19,18 +49,156 @@ class PngCodec(VipsCodec):
 
     def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
         """Check the kind of image, and return its only page."""
-        if _is_animation(source):
-            raise InputError(f"{source.name!r} is an animation, but must be a single image.")
+        if any(kind == _ANIMATION for kind, _, _ in _places(source)):
+            raise animation_error(source)
         return super().read(source, max_pixels)
 
+    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+        """Return the chunks that can be kept, and name the others."""
+        metadata, notes = super().read_metadata(source, header)
+        chunks = _read_chunks(source)
+        unknown = [chunk.kind for chunk in chunks if not _is_kept(chunk.kind)]
+        if unknown:
+            names = ", ".join(dict.fromkeys(kind.decode("latin-1") for kind in unknown))
+            notes += (f"left out, as made for the noisy pixels: PNG {names}",)
+        kept = [chunk for chunk in chunks if _is_kept(chunk.kind)]
+        if metadata.xmp is not None and THUMBNAIL_NOTE in notes:
+            # Its chunk has the small picture still; the rest of the packet is written anew.
+            kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
+        resources = _resources(kept)
+        return dataclasses.replace(
+            metadata,
+            icc=_icc(kept),
+            parts=tuple(Part(_name(chunk), chunk.kind + chunk.body) for chunk in kept),
+            resources=resources,
+            iptc=None if resources is None else photoshop.iptc_of(resources),
+            resolution=_resolution(kept),
+            pixel_format=_pixel_format(source),
+        ), notes
 
-def _is_animation(source: Source) -> bool:
-    """Look for the chunk that makes an animation; it stands before the pixels."""
+    def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
+        """Put the chunks of metadata before the pixels."""
+        source = Source(self.name, data=encoded)
+        written = _read_chunks(source, pixels=True)
+        if metadata.origin == self.name:
+            same = metadata.pixel_format == _pixel_format(source)
+            added = [
+                _Chunk(part.data[:4], part.data[4:])
+                for part in metadata.parts
+                if same or part.data[:4] not in _OF_PIXEL_FORMAT
+            ]
+        else:
+            added = _chunks_of(metadata)
+        if metadata.icc is not None and not fits(metadata.icc, image.channels):
+            added = [chunk for chunk in added if chunk.kind != b"iCCP"]
+        if metadata.exif is not None:
+            added.append(_Chunk(b"eXIf", metadata.exif))
+        return b"".join(
+            [_SIGNATURE, *(chunk.encode() for chunk in [written[0], *added, *written[1:]])]
+        )
+
+
+def _places(source: Source) -> Iterator[tuple[bytes, int, int]]:
+    """Yield kind, place and size of every chunk up to the end of the file."""
     with source.open() as stream:
-        stream.seek(_SIGNATURE_SIZE)
+        stream.seek(len(_SIGNATURE))
         while len(head := stream.read(8)) == 8:
             size, kind = struct.unpack(">I4s", head)
-            if kind in (b"acTL", b"IDAT"):
-                return bool(kind == b"acTL")
+            yield kind, stream.tell(), size
             stream.seek(size + _CHECKSUM_SIZE, os.SEEK_CUR)
-    return False
+
+
+def _read_chunks(source: Source, *, pixels: bool = False) -> list[_Chunk]:
+    """Return the undamaged chunks, either those of the pixels or all others."""
+    chunks = []
+    with source.open() as stream:
+        for kind, place, size in _places(source):
+            wanted = (kind in _PIXELS) == pixels and kind != b"eXIf"
+            if not wanted or (size > _MOST_BYTES and not pixels):
+                continue
+            stream.seek(place)
+            body, check = stream.read(size), stream.read(_CHECKSUM_SIZE)
+            if check == struct.pack(">I", zlib.crc32(kind + body)):
+                chunks.append(_Chunk(kind, body))
+    return chunks
+
+
+def _pixel_format(source: Source) -> bytes:
+    """Return the header's bytes of bit depth and color type."""
+    with source.open() as stream:
+        return stream.read(26)[24:26]
+
+
+def _is_kept(kind: bytes) -> bool:
+    return kind in _KNOWN | _COLOR | _OF_PIXEL_FORMAT or bool(kind[3] & _SAFE_TO_COPY)
+
+
+def _name(chunk: _Chunk) -> str:
+    """Return what a chunk is called where it is lost; empty for those that others hold as well."""
+    if chunk.kind in _TEXT and chunk.body.startswith((_XMP, _RAW_IPTC)):
+        return ""
+    return _TEXT.get(chunk.kind, chunk.kind.decode("latin-1"))
+
+
+def _resources(chunks: Sequence[_Chunk]) -> bytes | None:
+    """Return Photoshop's resources, if the file has IPTC in the way other programs write it."""
+    for chunk in chunks:
+        if chunk.kind not in (b"tEXt", b"zTXt") or not chunk.body.startswith(_RAW_IPTC):
+            continue
+        text = chunk.body[len(_RAW_IPTC) :]
+        try:
+            if chunk.kind == b"zTXt":
+                text = zlib.decompressobj().decompress(text[1:], _MOST_BYTES)
+            data = bytes.fromhex(b"".join(text.split()[2:]).decode("ascii"))
+        except (zlib.error, ValueError):
+            return None
+        return data if data.startswith(b"8BIM") else photoshop.with_iptc(data)
+    return None
+
+
+def _icc(chunks: Sequence[_Chunk]) -> bytes | None:
+    """Return the color profile, also one that libpng finds fault with."""
+    for chunk in chunks:
+        if chunk.kind == b"iCCP":
+            _, _, packed = chunk.body.partition(b"\0")
+            try:
+                return zlib.decompressobj().decompress(packed[1:], _MOST_BYTES)
+            except zlib.error:
+                return None
+    return None
+
+
+def _resolution(chunks: Sequence[_Chunk]) -> Resolution | None:
+    for chunk in chunks:
+        if chunk.kind == b"pHYs" and len(chunk.body) == 9:
+            x, y, unit = struct.unpack(">IIB", chunk.body)
+            if unit == 1 and x and y:
+                return Resolution(x * _METRES_PER_INCH, y * _METRES_PER_INCH)
+    return None
+
+
+def _chunks_of(metadata: Metadata) -> list[_Chunk]:
+    """Return the chunks that say what a file of another format said."""
+    chunks = []
+    if metadata.icc is not None:
+        chunks.append(_Chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(metadata.icc)))
+    resolution = metadata.resolution_for("PNG")
+    if resolution is not None:
+        x, y = (round(number / _METRES_PER_INCH) for number in (resolution.x, resolution.y))
+        if max(x, y) < 2**31:
+            chunks.append(_Chunk(b"pHYs", struct.pack(">IIB", x, y, 1)))
+    resources = metadata.all_resources()
+    if resources is not None:
+        text = f"\niptc\n{len(resources):8d}\n{resources.hex(chr(10), -36)}\n"
+        chunks.append(_Chunk(b"zTXt", _RAW_IPTC + b"\0" + zlib.compress(text.encode())))
+    if metadata.xmp is not None:
+        chunks.append(_xmp_chunk(metadata.xmp))
+    return chunks
+
+
+def _xmp_chunk(packet: bytes) -> _Chunk:
+    return _Chunk(b"iTXt", _XMP + bytes(4) + packet)
+
+
+def _is_xmp(chunk: _Chunk) -> bool:
+    return chunk.kind in _TEXT and chunk.body.startswith(_XMP)

@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 
 from nlnet.errors import FileError
 
-_FILE_NAME = ".lock"
+LOCK_NAME = ".lock"
 
 
 @contextlib.contextmanager
@@ -25,7 +25,7 @@ def sole_writer(run: Path) -> Iterator[None]:
     FileError
         If another process trains there, or the folder cannot be written.
     """
-    lock = FileLock(run / _FILE_NAME)
+    lock = FileLock(run / LOCK_NAME)
     try:
         lock.acquire(blocking=False)
     except Timeout as error:

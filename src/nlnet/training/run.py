@@ -13,10 +13,10 @@ from nlnet.errors import FileError, InputError
 from nlnet.evaluate import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
 from nlnet.training.data import load_pictures
-from nlnet.training.lock import sole_writer
+from nlnet.training.lock import LOCK_NAME, sole_writer
 from nlnet.training.settings import TrainingSettings, first_difference, read_settings
 from nlnet.training.team import Team
-from nlnet.training.trainer import Trainer
+from nlnet.training.trainer import BEST_MODEL, Trainer
 
 
 def run_training(
@@ -40,7 +40,7 @@ def run_training(
     run : Path
         Folder for the results.
     resume : bool
-        Go on with the run in `run`, if there is one; without, there must be none.
+        Go on with the run in `run`, which must be there; without, there must be none.
     exclude : Path, optional
         File with the names, without suffix, of images to leave out. Those of BSD68 always are.
     threads : int, optional
@@ -72,6 +72,10 @@ def _open_run(
     run: Path, settings: TrainingSettings, held: contextlib.ExitStack, *, resume: bool
 ) -> Checkpoint | None:
     """Make the run's folder, or load the checkpoint in it; `held` keeps other trainings out."""
+    if resume and not any((run / name).exists() for name in (FILE_NAME, LOCK_NAME)):
+        raise FileError(
+            f"There is no run in {str(run)!r} to go on with; without --resume one begins there."
+        )
     try:
         run.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -82,13 +86,28 @@ def _open_run(
         raise FileError(f"{str(run)!r} holds a run already; go on with --resume, or name another.")
     if not begun:
         if resume:
-            _tell(f"There is no checkpoint in {str(run)!r} yet: the run begins anew.")
+            _tell(f"The run in {str(run)!r} ended before its first checkpoint: it begins anew.")
         return None
     checkpoint = load_checkpoint(run)
     difference = first_difference(settings, checkpoint.settings)
     if difference is not None:
         raise InputError(f"{str(run)!r} was started with another recipe: {difference}.")
+    _check_best_model(run, checkpoint)
     return checkpoint
+
+
+def _check_best_model(run: Path, checkpoint: Checkpoint) -> None:
+    """See to it that the best model of a run is there, or will be."""
+    progress, best = checkpoint.progress, run / BEST_MODEL
+    if progress.best_psnr is None or best.exists():
+        return
+    if progress.phase > checkpoint.settings.network.stages:
+        raise FileError(
+            f"The run in {str(run)!r} is finished, but its model {BEST_MODEL!r} is gone; put it "
+            "back, or train anew in another folder."
+        )
+    _tell(f"{str(best)!r} is gone: the best model from here on takes its place.")
+    progress.best_psnr = None
 
 
 @contextlib.contextmanager

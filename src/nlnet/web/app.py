@@ -6,23 +6,25 @@ import asyncio
 import importlib.resources
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from pathlib import Path as FilePath
+from typing import Annotated
 
 import fastapi_offline
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Path, Request
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
 import nlnet
 from nlnet.web import schema
-from nlnet.web.jobs import Busy, TimedOut
+from nlnet.web.jobs import Busy, ClientGone, TimedOut
 from nlnet.web.problems import handle_problems
 from nlnet.web.security import Guard
 from nlnet.web.service import Service
+from nlnet.web.settings import KEY_PATTERN
 
-_STATIC = Path(__file__).with_name("static")
-_DESCRIPTION = "Removes white Gaussian noise from images. Nothing that is uploaded is stored."
+_STATIC = FilePath(__file__).with_name("static")
+_DESCRIPTION = "Removes noise from images. Nothing that is uploaded is stored."
 
 
 def create_app(service: Service, hosts: Collection[str] | None = None) -> ASGIApp:
@@ -42,7 +44,7 @@ def create_app(service: Service, hosts: Collection[str] | None = None) -> ASGIAp
         yield
         service.queue.close()
         await service.queue.finished()
-        with suppress(Busy, TimedOut):
+        with suppress(Busy, ClientGone, TimedOut):
             await warm_up
 
     app = FastAPI(
@@ -70,7 +72,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
         openapi_extra=schema.denoise_form(service.catalog.names),
     )
     async def denoise(request: Request) -> Response:
-        """Format, depth, transparency and metadata of the file are kept."""
+        """Depth, transparency and metadata of the file are kept, and its format unless asked."""
         return await service.denoise(request)
 
     @app.post(
@@ -82,8 +84,18 @@ def _add_api(app: FastAPI, service: Service) -> None:
         openapi_extra=schema.preview_form(),
     )
     async def preview(request: Request) -> Response:
-        """Return it as it is, but as an 8-bit PNG: browsers cannot show every format."""
+        """Return its first page as an 8-bit PNG: browsers cannot show every format."""
         return await service.preview(request)
+
+    @app.get(
+        "/api/jobs/{job}",
+        summary="Tell how far the work on an image is",
+        tags=["Images"],
+        responses=schema.problems(403, 422),
+    )
+    async def job(job: Annotated[str, Path(pattern=KEY_PATTERN)]) -> schema.JobInfo:
+        """Find it by the name that the client gave as `job` when it sent the image."""
+        return await service.standing(job)
 
     @app.get("/api/models", tags=["Server"], responses=schema.problems(403))
     async def models() -> schema.Offers:

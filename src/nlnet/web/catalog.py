@@ -73,6 +73,14 @@ class Catalog:
             return select_model(name, sigma)
         return self._default(channels, sigma)
 
+    def request(self, name: str, channels: int, sigma: float) -> str | Model:
+        """Return what to ask `nlnet.denoise` for: a model of the server's own, or a name.
+
+        With a name, noise of several scales gets a model for each.
+        """
+        chosen = self.choose(name, channels, sigma)
+        return chosen if chosen in self._own else name
+
     def defaults(self) -> tuple[Model, ...]:
         """Return what ``auto`` means for gray and for color images, as far as there is a model."""
         offered = {offer.model.config.channels for offer in self.offers}

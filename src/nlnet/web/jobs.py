@@ -7,12 +7,17 @@ twice the memory.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 import threading
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from nlnet.errors import InputError
+from nlnet.web.heap import Heap
 
 Result = TypeVar("Result")
 Progress = Callable[[float], bool]
@@ -39,22 +44,46 @@ class ClientGone(Exception):  # noqa: N818 - nobody is left to be told
     """Whoever asked for the job does not wait for it any more."""
 
 
-class _Job:
-    """The stop watch and the stop button of one piece of work."""
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """How far a job is.
 
-    def __init__(self, seconds: float) -> None:
+    Parameters
+    ----------
+    ahead : int
+        Jobs that come before it, the running one included; 0 once it runs itself.
+    share : float
+        How much of its work is done, from 0 to 1.
+    """
+
+    ahead: int
+    share: float
+
+
+class _Job:
+    """The stop watch, the stop button and the progress of one piece of work."""
+
+    def __init__(self, key: str | None, seconds: float) -> None:
+        self.key = key
+        self.share = 0.0
         self._seconds = seconds
         self._deadline = math.inf
         self._stopped = threading.Event()
 
     def run(self, work: Callable[[Progress], Result]) -> Result:
         self._deadline = time.monotonic() + self._seconds
-        return work(self._go_on)
+        try:
+            return work(self._go_on)
+        except BaseException as error:
+            # The frames hold the image; the error itself may live for a while.
+            traceback.clear_frames(error.__traceback__)
+            raise
 
     def stop(self) -> None:
         self._stopped.set()
 
     def _go_on(self, share: float) -> bool:
+        self.share = share
         if time.monotonic() > self._deadline:
             raise TimedOut(
                 f"The work took longer than {self._seconds:g} seconds and was stopped; "
@@ -79,13 +108,32 @@ class JobQueue:
         self._seconds = seconds
         self._mean_seconds = _FIRST_GUESS_SECONDS
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="nlnet-job")
-        self._unfinished: set[Future[Any]] = set()
+        self._unfinished: dict[Future[Any], _Job] = {}  # in the order of their turns
+        self._heap = Heap()
         self.closing = asyncio.Event()
+        self._aborting = asyncio.Event()
 
     @property
     def unfinished(self) -> int:
         """Jobs that run or wait."""
         return len(self._unfinished)
+
+    def standing(self, key: str) -> Standing | None:
+        """Return how far the job of that key is, None if there is no such job."""
+        for ahead, job in enumerate(self._unfinished.values()):
+            if job.key == key:
+                return Standing(ahead, job.share)
+        return None
+
+    @property
+    def running(self) -> Standing | None:
+        """How far the first job is, None if there is none."""
+        first = next(iter(self._unfinished.values()), None)
+        return None if first is None else Standing(0, first.share)
+
+    def settle(self) -> None:
+        """Take the memory that is used now as that of an idle server."""
+        self._heap.settle()
 
     def check_open(self) -> None:
         """Raise Busy once the queue is closed."""
@@ -103,7 +151,10 @@ class JobQueue:
             )
 
     async def run(
-        self, work: Callable[[Progress], Result], gone: Callable[[], Awaitable[object]]
+        self,
+        work: Callable[[Progress], Result],
+        gone: Callable[[], Awaitable[object]],
+        key: str | None = None,
     ) -> Result:
         """Return what `work` returns, computed in the worker thread.
 
@@ -113,6 +164,8 @@ class JobQueue:
             Called with the function to report progress to.
         gone : callable
             What it returns ends when nobody waits for the result any more; the job is then stopped.
+        key : str, optional
+            What `standing` knows the job by.
 
         Raises
         ------
@@ -122,16 +175,20 @@ class JobQueue:
             If the job ran too long.
         ClientGone
             If `gone` ended first.
+        InputError
+            If another job has that key.
         """
         self.check_room()
-        job = _Job(self._seconds)
+        if key is not None and self.standing(key) is not None:
+            raise InputError(f"job is {key!r}, but another image is at work under that name.")
+        job = _Job(key, self._seconds)
         future = self._submit(job, work)
         answer = asyncio.wrap_future(future)
-        watcher = asyncio.ensure_future(gone())
-        both: tuple[asyncio.Future[Any], ...] = (answer, watcher)
+        watchers = (asyncio.ensure_future(gone()), asyncio.ensure_future(self._aborting.wait()))
+        awaited: tuple[asyncio.Future[Any], ...] = (answer, *watchers)
         try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if future.cancelled():
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            if future.cancelled() or self._aborting.is_set():
                 self.check_open()  # it is not, and says so
             if not answer.done():
                 raise ClientGone
@@ -140,7 +197,8 @@ class JobQueue:
             # If it has not begun it never will; if it runs it stops at its next report.
             job.stop()
             answer.cancel()
-            watcher.cancel()
+            for watcher in watchers:
+                watcher.cancel()
 
     def close(self) -> None:
         """Let the running job finish, and refuse those that wait and all that come."""
@@ -148,6 +206,11 @@ class JobQueue:
         for future in tuple(self._unfinished):
             future.cancel()
         self._executor.shutdown(wait=False)
+
+    def abort(self) -> None:
+        """Close it, and stop the running job too; whoever waits for it is told."""
+        self.close()
+        self._aborting.set()
 
     async def finished(self) -> None:
         """Wait until the running job has ended."""
@@ -163,10 +226,11 @@ class JobQueue:
             finally:
                 taken = time.monotonic() - start
                 self._mean_seconds = _MEMORY * self._mean_seconds + (1 - _MEMORY) * taken
+                self._heap.give_back()
 
         future = self._executor.submit(timed)
-        self._unfinished.add(future)
+        self._unfinished[future] = job
         future.add_done_callback(
-            lambda done: loop.call_soon_threadsafe(self._unfinished.discard, done)
+            lambda done: loop.call_soon_threadsafe(self._unfinished.pop, done, None)
         )
         return future

@@ -8,7 +8,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from nlnet.web.catalog import AUTOMATIC
-from nlnet.web.work import MEDIA_TYPES
+from nlnet.web.output import MEDIA_TYPES
+from nlnet.web.settings import (
+    JPEG_QUALITY,
+    KEY_PATTERN,
+    LEAST_WHITE,
+    MOST_WHITE,
+    NOISES,
+    OUTPUTS,
+    SAME_FORMAT,
+)
 
 
 class ModelInfo(BaseModel):
@@ -34,9 +43,10 @@ class LimitsInfo(BaseModel):
 
 
 class Offers(BaseModel):
-    """The models on offer, and the server's limits."""
+    """The models on offer, the kinds of noise to choose from, and the server's limits."""
 
     models: list[ModelInfo]
+    noises: list[str]
     limits: LimitsInfo
 
 
@@ -46,6 +56,16 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
     version: str
     jobs: int = Field(description="Images that are worked on or wait.")
+
+
+class JobInfo(BaseModel):
+    """How far the work on an image is."""
+
+    state: Literal["absent", "waiting", "running"] = Field(
+        description="'absent' before the upload has arrived, and when the work has ended."
+    )
+    ahead: int = Field(description="Images that come before it.")
+    share: float = Field(description="How much of the work is done, from 0 to 1.")
 
 
 class Problem(BaseModel):
@@ -81,38 +101,76 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def denoise_form(models: Sequence[str]) -> dict[str, Any]:
     """Return the form of ``/api/denoise``."""
-    sigma = {
-        "anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": 255},
-            {"type": "string", "enum": [AUTOMATIC]},
-        ],
-        "default": AUTOMATIC,
-        "description": "Standard deviation of the noise, where white is 255 whatever the depth of "
-        "the file; 'auto' measures it in the image.",
-    }
-    model = {
+    sigma = _number_or_auto(
+        0,
+        255,
+        "Standard deviation of the noise, where white is 255 whatever the depth of the file; "
+        "'auto' measures it in the image. With noise 'poisson' it is always measured.",
+    )
+    noise = _choice(NOISES, "The kind of noise; 'auto' finds out.")
+    strength = {
         "type": "string",
-        "enum": list(models),
-        "default": AUTOMATIC,
-        "description": "A model; a family, of which the model with the nearest sigma is taken; or "
-        "'auto' for what fits the image.",
+        "pattern": "^(0|1|0?\\.[0-9]+)(,(0|1|0?\\.[0-9]+))?$",
+        "default": "1",
+        "description": "Share of the noise to remove, from 0 to 1; or two shares with a comma, of "
+        "luma (grain) and chroma (color blotches).",
     }
-    return _form(file=_FILE, sigma=sigma, model=model)
+    model = _choice(
+        models,
+        "A model; a family, of which the model with the nearest sigma is taken; or 'auto' for "
+        "what fits the image.",
+    )
+    formats = _choice((SAME_FORMAT, *OUTPUTS), "The format of the result.")
+    quality = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 100,
+        "default": JPEG_QUALITY,
+        "description": "Of a result in JPEG.",
+    }
+    preview = _choice(
+        ("no", "yes"),
+        "With 'yes' the answer is a form of two files: 'file', the result, and 'preview', its "
+        "first page as an 8-bit PNG.",
+    )
+    form = _form(
+        file=_FILE,
+        sigma=sigma,
+        noise=noise,
+        strength=strength,
+        model=model,
+        data_range=_DATA_RANGE,
+        format=formats,
+        quality=quality,
+        preview=preview,
+        job=_JOB,
+    )
+    form["requestBody"]["content"]["multipart/form-data"]["schema"]["not"] = {
+        "properties": {"noise": {"const": "poisson"}, "sigma": {"type": "number"}},
+        "required": ["noise", "sigma"],
+    }
+    return form
 
 
 def preview_form() -> dict[str, Any]:
     """Return the form of ``/api/preview``."""
-    return _form(file=_FILE)
+    return _form(file=_FILE, data_range=_DATA_RANGE, job=_JOB)
 
 
 def denoised() -> dict[str, Any]:
     """Return the result of ``/api/denoise``."""
     return {
-        "description": "The denoised image, in the format and depth of the upload.",
-        "content": {media_type: _binary() for media_type in MEDIA_TYPES.values()},
+        "description": "The denoised image, or with preview=yes a form that holds it.",
+        "content": {
+            media_type: _binary() for media_type in (*MEDIA_TYPES.values(), "multipart/form-data")
+        },
         "headers": {
-            "Nlnet-Noise-Estimate": _header("number", "The noise measured in the image."),
-            "Nlnet-Sigma": _header("number", "The sigma that was used."),
+            "Nlnet-Noise": _header("string", "What the noise is, in words."),
+            "Nlnet-Noise-Kind": _header("string", "none, white, poisson, curve or camera."),
+            "Nlnet-Noise-Estimate": _header("number", "Its sigma, if it was measured."),
+            "Nlnet-Sigma": _header("number", "The sigma that was used, 0 if none was removed."),
+            "Nlnet-Channels": _header("integer", "1 for a gray image, 3 for a color one."),
+            "Nlnet-Pages": _header("integer", "Pages of the file."),
             "Nlnet-Model": _header("string", "The model that was used."),
             "Nlnet-Seconds": _header("number", "The time the work took, waiting left out."),
             "Nlnet-Image": _header("string", "Size, depth and format of the image."),
@@ -124,7 +182,44 @@ def denoised() -> dict[str, Any]:
 
 def png() -> dict[str, Any]:
     """Return the result of ``/api/preview``."""
-    return {"description": "The image as an 8-bit PNG.", "content": {"image/png": _binary()}}
+    stretched = _header("string", "'yes' if its contrast is stretched, or it would be black.")
+    return {
+        "description": "The image as an 8-bit PNG.",
+        "content": {"image/png": _binary()},
+        "headers": {"Nlnet-Stretched": stretched},
+    }
+
+
+def _number_or_auto(least: float, most: float, description: str) -> dict[str, Any]:
+    return {
+        "anyOf": [
+            {"type": "number", "exclusiveMinimum": least, "maximum": most},
+            {"type": "string", "enum": [AUTOMATIC]},
+        ],
+        "default": AUTOMATIC,
+        "description": description,
+    }
+
+
+def _choice(names: Sequence[str], description: str) -> dict[str, Any]:
+    return {
+        "type": "string",
+        "enum": list(names),
+        "default": names[0],
+        "description": description,
+    }
+
+
+_DATA_RANGE = _number_or_auto(
+    LEAST_WHITE,
+    MOST_WHITE,
+    "The value of white, such as 4095 for 12 bits; 'auto' takes it from the file.",
+)
+_JOB = {
+    "type": "string",
+    "pattern": KEY_PATTERN,
+    "description": "A name of your choice, to ask at /api/jobs how far the work is.",
+}
 
 
 def _form(**properties: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _HEADERS = {
 
 
 class Guard:
-    """ASGI middleware: security headers out; no foreign names and no foreign pages in.
+    """ASGI middleware: security headers out; no foreign names and no foreign pages in; HEAD.
 
     Parameters
     ----------
@@ -47,7 +47,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        head = scope["method"] == "HEAD"
+
         async def send_with_headers(message: Message) -> None:
+            if head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -57,7 +61,8 @@ class Guard:
 
         refusal = self._refusal(Headers(scope=scope))
         app = self._app if refusal is None else refusal
-        await app(scope, receive, send_with_headers)
+        # What GET would answer, without the body.
+        await app({**scope, "method": "GET"} if head else scope, receive, send_with_headers)
 
     def _refusal(self, headers: Headers) -> JSONResponse | None:
         host = headers.get("host", "")

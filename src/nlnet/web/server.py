@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import logging
@@ -9,12 +10,14 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import FrameType
 
 import pyvips
 import uvicorn
 
 from nlnet.errors import InputError
 from nlnet.web.app import create_app
+from nlnet.web.connections import BoundedProtocol, bounds
 from nlnet.web.security import LOOPBACK_HOSTS
 from nlnet.web.service import Service
 
@@ -64,10 +67,16 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
+def serve(
+    service: Service,
+    listener: socket.socket,
+    started: Callable[[], None],
+    waits: Callable[[str], None],
+) -> None:
     """Serve until SIGTERM or Ctrl-C; jobs that run by then are finished and answered.
 
-    The process is to end with it: from then on both signals are ignored.
+    A second Ctrl-C stops them too. The process is to end with it: from then on both signals are
+    ignored.
 
     Parameters
     ----------
@@ -77,10 +86,20 @@ def serve(service: Service, listener: socket.socket, started: Callable[[], None]
         From `listen`.
     started : callable
         Called once requests are answered.
+    waits : callable
+        Called with what the server waits for, if it does not stop at once.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If a second Ctrl-C cut the work short.
     """
     hosts = (*LOOPBACK_HOSTS, listener.getsockname()[0]) if is_loopback(listener) else None
+    _, backlog = bounds()
     config = uvicorn.Config(
         create_app(service, hosts),
+        http=BoundedProtocol,
+        backlog=backlog,
         lifespan="on",
         log_level="error",
         access_log=False,
@@ -95,18 +114,28 @@ def serve(service: Service, listener: socket.socket, started: Callable[[], None]
     # What is wrong with a client's form is told to the client, and need not fill the log.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
-    _Server(config, service, started).run(sockets=[listener])
+    server = _Server(config, service, started, waits)
+    server.run(sockets=[listener])
+    if server.interrupted:
+        raise KeyboardInterrupt
 
 
 class _Server(uvicorn.Server):
     """uvicorn, but a stop that was asked for is no error, and jobs that wait do not hold it up."""
 
     def __init__(
-        self, config: uvicorn.Config, service: Service, started: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        service: Service,
+        started: Callable[[], None],
+        waits: Callable[[str], None],
     ) -> None:
         super().__init__(config)
         self._service = service
         self._on_start = started
+        self._on_wait = waits
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.interrupted = False
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -121,10 +150,28 @@ class _Server(uvicorn.Server):
         for number in _STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop gently; at a second Ctrl-C, without finishing what is at hand.
+
+        uvicorn would then drop the requests, whose clients would see an error of the server.
+        """
+        again = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+        if again and self._loop is not None and self._service.queue.unfinished:
+            self.interrupted = True
+            self._loop.call_soon_threadsafe(self._service.queue.abort)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        running = self._service.queue.running
+        if running is not None and self._service.warm:
+            self._on_wait(
+                f"finishes the image at hand, which is {running.share:.0%} done; "
+                "Ctrl-C again stops at once"
+            )
         self._service.queue.close()
         await super().shutdown(sockets)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 from starlette.requests import Request
 
 import nlnet
-from nlnet.errors import InputError
 from nlnet.images.formats import FORMATS
 from nlnet.web import schema, work
-from nlnet.web.catalog import AUTOMATIC, Catalog
+from nlnet.web.catalog import Catalog
 from nlnet.web.jobs import JobQueue, Progress
 from nlnet.web.limits import Limits
 from nlnet.web.memory import Memory
-from nlnet.web.responses import FileResponse
+from nlnet.web.responses import FileResponse, join_form
+from nlnet.web.settings import (
+    FIELDS,
+    NOISES,
+    PREVIEW_FIELDS,
+    parse_data_range,
+    parse_key,
+    parse_settings,
+)
 from nlnet.web.uploads import read_upload
 
 _WARM_UP_SIDE = 48
@@ -39,48 +46,59 @@ class Service:
         self.limits = limits
         self.queue = JobQueue(limits.waiting, limits.job_seconds)
         self.memory = Memory(limits.held_bytes)
+        self.warm = False
 
     async def denoise(self, request: Request) -> FileResponse:
         """Answer an upload with the denoised image."""
         with self.memory.claim() as claim:
-            upload = await read_upload(request, ("sigma", "model"), self.limits, self.queue, claim)
-            model = upload.fields.get("model", AUTOMATIC)
-            self.catalog.check(model)
+            upload = await read_upload(request, FIELDS, self.limits, self.queue, claim)
+            settings = parse_settings(upload.fields, self.catalog)
             job = functools.partial(
                 work.denoise_file,
                 upload.data,
                 upload.filename,
-                sigma=parse_sigma(upload.fields),
-                model=model,
+                settings,
                 catalog=self.catalog,
                 max_pixels=self.limits.pixels,
             )
             del upload
             result = await self.queue.run(
-                lambda go_on: job(progress=go_on), functools.partial(_gone, request)
+                lambda go_on: job(progress=go_on), functools.partial(_gone, request), settings.job
             )
-        headers = {
-            "Nlnet-Sigma": f"{result.sigma:.2f}",
-            "Nlnet-Model": result.model,
-            "Nlnet-Seconds": f"{result.seconds:.3f}",
-            "Nlnet-Image": result.description,
-        }
-        if result.estimate is not None:
-            headers["Nlnet-Noise-Estimate"] = f"{result.estimate:.2f}"
-        if result.notes:
-            headers["Nlnet-Notes"] = "; ".join(result.notes)
-        return self._file(result.data, result.media_type, result.filename, headers)
+        if not settings.preview:
+            return self._file(result.data, result.media_type, result.filename, _headers(result))
+        parts = {"file": (result.filename, result.media_type, result.data)}
+        if result.preview is not None:
+            parts["preview"] = ("preview.png", "image/png", result.preview.data)
+        media_type, form = join_form(parts)
+        return self._file(form, media_type, "denoised.form", _headers(result))
 
     async def preview(self, request: Request) -> FileResponse:
         """Answer an upload with the same image as an 8-bit PNG."""
         with self.memory.claim() as claim:
-            upload = await read_upload(request, (), self.limits, self.queue, claim)
+            upload = await read_upload(request, PREVIEW_FIELDS, self.limits, self.queue, claim)
+            key = parse_key(upload.fields)
             job = functools.partial(
-                work.to_png, upload.data, upload.filename, max_pixels=self.limits.pixels
+                work.show_file,
+                upload.data,
+                upload.filename,
+                data_range=parse_data_range(upload.fields),
+                max_pixels=self.limits.pixels,
             )
             del upload
-            data = await self.queue.run(lambda go_on: job(), functools.partial(_gone, request))
-        return self._file(data, "image/png", "preview.png", {})
+            shown = await self.queue.run(
+                lambda go_on: job(), functools.partial(_gone, request), key
+            )
+        headers = {"Nlnet-Stretched": "yes" if shown.stretched else "no"}
+        return self._file(shown.data, "image/png", "preview.png", headers)
+
+    async def standing(self, key: str) -> schema.JobInfo:
+        """Say how far a job is."""
+        found = self.queue.standing(parse_key({"job": key}) or "")
+        if found is None:
+            return schema.JobInfo(state="absent", ahead=0, share=0.0)
+        state: Literal["waiting", "running"] = "waiting" if found.ahead else "running"
+        return schema.JobInfo(state=state, ahead=found.ahead, share=round(found.share, 3))
 
     async def offers(self) -> schema.Offers:
         """List the models on offer, and the limits."""
@@ -103,7 +121,7 @@ class Service:
             pixels=self.limits.pixels,
             job_seconds=self.limits.job_seconds,
         )
-        return schema.Offers(models=models, limits=limits)
+        return schema.Offers(models=models, noises=list(NOISES), limits=limits)
 
     async def health(self) -> schema.Health:
         """Say that the server is well; while it stops, it is not there for new work."""
@@ -120,7 +138,9 @@ class Service:
                     np.zeros(shape, np.uint8), 25, model=model, channel_axis=-1, progress=go_on
                 )
 
-        await self.queue.run(work_a_little, asyncio.Event().wait)
+        await self.queue.run(work_a_little, self.queue.closing.wait)
+        self.queue.settle()
+        self.warm = True
 
     def _file(
         self, data: bytes, media_type: str, filename: str, headers: Mapping[str, str]
@@ -137,21 +157,22 @@ class Service:
         )
 
 
-def parse_sigma(fields: Mapping[str, str]) -> float | None:
-    """Return the sigma of a form, None for ``auto``."""
-    text = fields.get("sigma", AUTOMATIC)
-    if text == AUTOMATIC:
-        return None
-    try:
-        sigma = float(text)
-    except ValueError:
-        sigma = -1.0
-    # Written so that NaN does not pass.
-    if not 0 < sigma <= 255:
-        raise InputError(
-            f"sigma is {text[:40]!r}, but must be 'auto' or a number above 0 and at most 255."
-        )
-    return sigma
+def _headers(result: work.Denoised) -> dict[str, str]:
+    headers = {
+        "Nlnet-Noise": result.noise,
+        "Nlnet-Noise-Kind": result.kind,
+        "Nlnet-Sigma": f"{result.sigma:.2f}",
+        "Nlnet-Model": result.model,
+        "Nlnet-Seconds": f"{result.seconds:.3f}",
+        "Nlnet-Image": result.description,
+        "Nlnet-Channels": str(result.channels),
+        "Nlnet-Pages": str(result.pages),
+    }
+    if result.estimate is not None:
+        headers["Nlnet-Noise-Estimate"] = f"{result.estimate:.2f}"
+    if result.notes:
+        headers["Nlnet-Notes"] = "; ".join(result.notes)
+    return headers
 
 
 async def _gone(request: Request) -> None:

@@ -4,48 +4,66 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
-from pathlib import PurePosixPath, PureWindowsPath
-
-import numpy as np
+from collections.abc import Callable, Sequence
 
 from nlnet import images
-from nlnet.arrays import Array
-from nlnet.denoising import NO_NOISE, denoise
-from nlnet.errors import InputError
-from nlnet.estimation import estimate_sigma
-from nlnet.file_denoising import white_of
+from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.images import ImageFile
+from nlnet.images.content import Source
+from nlnet.images.formats import recognize
+from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
+from nlnet.web.pages import NO_MODEL, denoise_page, white_of
+from nlnet.web.settings import OUTPUTS, SAME_FORMAT, Settings
 
-MEDIA_TYPES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".tif": "image/tiff",
-    ".webp": "image/webp",
-    ".pgm": "image/x-portable-graymap",
-    ".ppm": "image/x-portable-pixmap",
-    ".npy": "application/octet-stream",
-}
-"""The formats that come back, each by the suffix of its files."""
 
-NO_MODEL = "none"
-"""Stands for a model's name where no noise was found, and so none removed."""
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """An image as an 8-bit PNG, and whether its contrast was stretched for it."""
+
+    data: bytes
+    stretched: bool
 
 
 @dataclasses.dataclass(frozen=True)
 class Denoised:
     """A denoised file, and what is to be said about it.
 
-    Sigmas are on the 0-255 scale; the estimate is None if the image is too small for one.
+    Parameters
+    ----------
+    data, filename, media_type : bytes, str, str
+        The file.
+    preview : Shown or None
+        Its first page for a browser, if it was wanted.
+    description : str
+        What the upload was.
+    channels, pages : int
+        Of the upload.
+    notes : tuple of str
+        What was converted or left out.
+    model : str
+        What was used.
+    kind, noise : str
+        What noise was found or given: as `nlnet.Noise` calls it, and in words.
+    sigma : float
+        Standard deviation of what was removed, on the 0-255 scale.
+    estimate : float or None
+        The same as it was measured, None if it was not.
+    seconds : float
+        Time the work took.
     """
 
     data: bytes
     filename: str
     media_type: str
+    preview: Shown | None
     description: str
+    channels: int
+    pages: int
     notes: tuple[str, ...]
     model: str
+    kind: str
+    noise: str
     sigma: float
     estimate: float | None
     seconds: float
@@ -54,100 +72,107 @@ class Denoised:
 def denoise_file(
     data: bytes,
     filename: str,
+    settings: Settings,
     *,
-    sigma: float | None,
-    model: str,
     catalog: Catalog,
     max_pixels: int,
     progress: Callable[[float], bool],
 ) -> Denoised:
-    """Denoise an image file; format, depth, transparency and metadata are kept.
+    """Denoise an image file, page by page; depth, transparency and metadata are kept.
 
     Parameters
     ----------
     data, filename : bytes, str
         The file and what messages call it.
-    sigma : float or None
-        Standard deviation of the noise on the 0-255 scale; None to take what is estimated.
-    model : str
-        One of the catalog's names.
+    settings : Settings
+        How to denoise it.
     catalog : Catalog
         The models to choose from.
     max_pixels : int
-        Larger images are refused before they are decoded.
+        Larger images, all pages together, are refused before they are decoded.
     progress : callable
         Called with the share done; returns False to stop the work.
     """
     start = time.perf_counter()
-    suffix = images.suffix_of(data, filename)
-    noisy = images.decode(data, filename, max_pixels=max_pixels)
-    progress(0.0)
-    white = white_of(noisy, None)
-    unit = white / 255
-    estimate = _estimate(noisy.pixels, unit, needed=sigma is None)
-    noise = sigma or estimate or 0.0
-    if sigma is None and noise < NO_NOISE:
-        encoded, used, noise = data, NO_MODEL, 0.0
-    else:
-        chosen = catalog.choose(model, noisy.channels, noise)
-        pixels = denoise(
-            noisy.pixels,
-            noise * unit,
-            model=chosen,
-            data_range=white,
-            clip=noisy.pixels.dtype.kind == "u",  # floating values may lie beyond white
-            progress=progress,
+    pages = _read(data, filename, max_pixels)
+    first = pages[0]
+    white = white_of(first, settings.data_range)
+    shown = display.display_range(first, white)
+    if not progress(0.0):
+        raise Cancelled("The client does not wait for the result any more.")
+    results = [
+        denoise_page(
+            pages[number] if number else first,
+            settings,
+            catalog,
+            _part(progress, number, len(pages)),
         )
-        encoded = images.encode(dataclasses.replace(noisy, pixels=pixels), suffix)
-        used = chosen.name
+        for number in range(len(pages))
+    ]
+    own = images.suffix_of(data, filename)
+    suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
+    untouched = all(result.model == NO_MODEL for result in results)
+    notes = first.notes + tuple(dict.fromkeys(note for page in results for note in page.notes))
+    if untouched and suffix == own:
+        encoded = data
+    else:
+        encoded, losses = output.encode(
+            [result.image for result in results], suffix, settings.quality, white
+        )
+        notes += losses
+    if len(settings.strength) == 2 and first.channels == 1:
+        notes += ("the strength of color is left out, for the image is gray",)
+    preview = _preview(results[0].image, shown, white) if settings.preview else None
+    strongest = max(results, key=lambda result: result.sigma)
     return Denoised(
         data=encoded,
-        filename=f"{_stem(filename)}-denoised{suffix}",
-        media_type=MEDIA_TYPES[suffix],
-        description=_describe(noisy, suffix),
-        notes=noisy.notes + images.losses(f"image{suffix}", noisy),
-        model=used,
-        sigma=noise,
-        estimate=estimate,
+        filename=output.result_name(filename, suffix),
+        media_type=output.MEDIA_TYPES[suffix],
+        preview=preview,
+        description=output.describe(first, len(pages), own),
+        channels=first.channels,
+        pages=len(pages),
+        notes=notes,
+        model=strongest.model,
+        noise=strongest.noise,
+        kind=strongest.kind,
+        sigma=strongest.sigma,
+        estimate=strongest.estimate,
         seconds=time.perf_counter() - start,
     )
 
 
-def to_png(data: bytes, filename: str, *, max_pixels: int) -> bytes:
-    """Return an image file as a PNG file of 8 bits, for programs that show it."""
-    image = images.decode(data, filename, max_pixels=max_pixels)
-    white = white_of(image, None)
-    pixels = _to_8_bits(image.pixels, white)
-    alpha = None if image.alpha is None else _to_8_bits(image.alpha, white)
-    return images.encode(dataclasses.replace(image, pixels=pixels, alpha=alpha), ".png")
+def show_file(data: bytes, filename: str, *, data_range: float | None, max_pixels: int) -> Shown:
+    """Return the first page of an image file as a PNG file of 8 bits, for programs that show it."""
+    first = _read(data, filename, max_pixels)[0]
+    white = white_of(first, data_range)
+    shown = display.display_range(first, white)
+    return Shown(display.to_png(first, shown, white), shown.stretched)
 
 
-def _estimate(pixels: Array, unit: float, *, needed: bool) -> float | None:
-    """Estimate sigma in that unit; None if it cannot be, and is not needed either."""
+def _preview(image: ImageFile, shown: display.Range, white: float) -> Shown | None:
     try:
-        return estimate_sigma(pixels) / unit
-    except InputError:
-        if needed:
-            raise
-        return None
+        return Shown(display.to_png(image, shown, white), shown.stretched)
+    except (MemoryError, NLNetError):
+        return None  # the result itself is there, and is worth more
 
 
-def _to_8_bits(values: Array, white: float) -> Array:
-    scaled = np.multiply(np.nan_to_num(values), 255 / white, dtype=np.float32)
-    shown: Array = np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
-    return shown
+def _read(data: bytes, filename: str, max_pixels: int) -> Sequence[ImageFile]:
+    """Check a file and return its pages, which are decoded when they are asked for."""
+    source = Source(filename, data=data)
+    pages = recognize(source).codec.read(source, max_pixels)
+    if len(pages) > 1:
+        height, width = pages[0].pixels.shape[:2]
+        if len(pages) * height * width > max_pixels:
+            raise InputError(
+                f"{filename!r} has {len(pages)} pages of {width}x{height} pixels, but all pages "
+                f"together may have {max_pixels / 1e6:g} million at most."
+            )
+    return pages
 
 
-def _stem(filename: str) -> str:
-    # Some browsers send a whole path, with the separators of their system.
-    stem = PurePosixPath(PureWindowsPath(filename).name).stem
-    return "".join(letter for letter in stem if letter.isprintable())[:100] or "image"
-
-
-def _describe(image: ImageFile, suffix: str) -> str:
-    height, width = image.pixels.shape[:2]
-    depth = f"{8 * image.pixels.itemsize}-bit"
-    if image.pixels.dtype.kind == "f":
-        depth += " float"
-    kind = "gray" if image.channels == 1 else "color"
-    return f"{width} x {height}, {depth} {kind} {suffix.removeprefix('.').upper()}"
+def _part(
+    progress: Callable[[float], object], number: int, count: int
+) -> Callable[[float], object]:
+    """Progress of one page as a share of all."""
+    return lambda share: progress((number + share) / count)

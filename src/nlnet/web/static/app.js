@@ -1,258 +1,216 @@
-// The page: an image comes in, is denoised with the settings, and can be looked at and saved.
+// The page: images come in, are denoised with the settings, and can be looked at and saved.
 
-import { ApiError, denoise, getModels, preview } from "/static/api.js";
-import { noisyExample } from "/static/example.js";
+import { getModels } from "/static/api.js";
+import { receiveFiles } from "/static/intake.js";
+import { describeNews, Jobs } from "/static/jobs.js";
+import { connectList } from "/static/list.js";
+import { calm, complain, find, say, setBlob } from "/static/page.js";
+import { Quick } from "/static/quick.js";
+import { keyOf, offerModels, readSettings, showSettings, takeOffer } from "/static/settings.js";
 import { Viewer } from "/static/viewer.js";
 
-const RETRIES = 20;
+const SLIDERS = ["grain", "chroma", "sigma", "quality"];
+const CONTRAST = 60; // of what was removed, for noise of strength 1
+const PATIENCE = 700; // milliseconds without a new setting, and the work begins
 
-const find = (id) => document.getElementById(id);
 const viewer = new Viewer();
-let limits = null;
-let picture = null; // the file that is worked on, and whether the browser can show its kind
-let running = null; // what ends the work under way
+const quick = new Quick(viewer);
+const jobs = new Jobs(changed);
+const renderList = connectList(jobs, { select, remove, runAll });
+let current = null; // the item that is shown
+let shownBefore = null;
+let shownResult = null;
+let shownState = "";
+let timer = 0;
 
-// Images come in by drop, paste, choice, or as an example.
+receiveFiles(open);
 
-async function open(file) {
-  stop();
-  say("");
-  if (limits && file.size > limits.upload_bytes) {
-    const most = Math.floor(limits.upload_bytes / 2 ** 20);
-    complain(`“${file.name}” is larger than ${most} MB, the most that is taken.`);
-    return;
+function open(files) {
+  calm();
+  const wasBusy = jobs.busy;
+  const inStart = find("start").contains(document.activeElement);
+  const [first] = jobs.add(files);
+  if (!wasBusy || !current) select(first);
+  else say(files.length === 1 ? `${first.name} waits its turn.` : `${files.length} images wait.`);
+  if (inStart) find("view").focus({ preventScroll: true });
+  render();
+}
+
+function select(item) {
+  quick.stop();
+  current = item;
+  render();
+}
+
+function remove(item) {
+  const place = jobs.items.indexOf(item);
+  jobs.remove(item);
+  if (item === current) current = jobs.items[Math.min(place, jobs.items.length - 1)] ?? null;
+  render();
+}
+
+/** Something about an item is new. */
+function changed(item) {
+  const failed = item.state === "failed";
+  if (failed && item !== current) say(`${item.name}: ${item.error}`);
+  if (failed && !item.before && jobs.items.length === 1) {
+    remove(item); // nothing is to be seen of it, so another file may as well be dropped
+    complain(item.error);
+  } else render();
+}
+
+function render() {
+  renderList(current);
+  for (const id of ["viewer", "actions"]) find(id).hidden = !current;
+  find("start").hidden = Boolean(current);
+  renderPicture();
+  renderBusy();
+  renderResult();
+  tellNews();
+}
+
+// The picture
+
+function renderPicture() {
+  const before = current?.before ?? null;
+  if (before !== shownBefore) {
+    shownBefore = before;
+    if (before) viewer.showBefore(before.blob, before.width, before.height, before.stretched);
+    else viewer.clear();
+    shownResult = null;
   }
-  const work = begin("Reading");
-  try {
-    const shown = await show(file, work.signal);
-    picture = { file, native: shown.native };
-    find("start").hidden = true;
-    find("purpose").hidden = true;
-    find("viewer").hidden = false;
-    find("actions").hidden = false;
-    find("message").hidden = true;
-    clearResult();
-    viewer.showBefore(shown.url, shown.width, shown.height);
-    await run();
-  } catch (error) {
-    report(error, work);
+  const result = before ? current.result : null;
+  if (result === shownResult) return;
+  shownResult = result;
+  quick.stop();
+  viewer.showRemovedWith(CONTRAST / (result?.sigma || 1));
+  if (!result) viewer.hideAfter();
+  else {
+    viewer.showAfter(result.preview ?? result.blob).then((seen) => {
+      if (!seen && shownResult === result) {
+        complain("The browser cannot show the result, but it is there: download it.");
+      }
+    });
   }
 }
 
-/** A URL that an image element can show, and the image's size. */
-async function show(blob, signal, native = true) {
-  const url = URL.createObjectURL(native ? blob : await preview(blob, signal));
-  const image = new Image();
-  image.src = url;
-  try {
-    await image.decode();
-  } catch {
-    URL.revokeObjectURL(url);
-    if (native) return show(blob, signal, false); // the server may know the format
-    throw new ApiError("The browser cannot show this image.", 0);
-  }
-  return { url, native, width: image.naturalWidth, height: image.naturalHeight };
+function renderBusy() {
+  const item = current?.state === "working" || current?.state === "waiting" ? current : null;
+  find("busy").hidden = !item;
+  if (!item) return;
+  const { text, share } = item.news
+    ? describeNews(item.news)
+    : { text: "Waits for the images before it" };
+  find("busy-text").textContent = text;
+  if (share === undefined || share === null) find("busy-bar").removeAttribute("value");
+  else find("busy-bar").value = share;
 }
 
-// Denoising, whenever the image or a setting changes
+// The result, and what can be done now
 
-async function run() {
-  if (!picture) return;
-  const work = begin("Denoising");
-  find("message").hidden = true;
-  const sigma = find("automatic").checked ? "auto" : find("sigma").value;
-  try {
-    const result = await patiently(() =>
-      denoise(picture.file, sigma, find("model").value, work.signal),
-    );
-    const shown = await show(result.blob, work.signal, picture.native);
-    if (work.signal.aborted) return;
-    finish(work);
-    present(result, shown.url);
-  } catch (error) {
-    report(error, work);
-  }
-}
-
-/** Try again while the server is busy, as often and as late as it says. */
-async function patiently(attempt) {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (error.status !== 503 || !error.retryAfter || tries === RETRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 1000 * error.retryAfter));
-    }
-  }
-}
-
-function present(result, url) {
-  const old = find("after").src;
-  viewer.showAfter(url);
-  if (old) URL.revokeObjectURL(old);
-  const download = find("download");
-  if (download.href) URL.revokeObjectURL(download.href);
-  download.href = URL.createObjectURL(result.blob);
-  download.download = result.name;
-  download.hidden = false;
-  const measured = measurement(result);
-  find("fact-noise").textContent = measured;
-  find("fact-sigma").textContent = `sigma ${result.sigma.toFixed(1)}`;
-  find("by-hand").hidden = find("automatic").checked;
+function renderResult() {
+  const result = current?.result ?? null;
+  const settled = ["done", "failed", "stopped"].includes(current?.state);
+  offerModels(current?.channels ?? 0);
+  showSettings(current);
+  const stale = Boolean(result) && current.key !== keyOf(readSettings());
+  for (const id of ["result", "facts", "download"]) find(id).hidden = !result;
+  find("stale").hidden = !stale;
+  find("run").hidden = !settled || (current.state === "done" && !stale);
+  find("after-tag").textContent = stale ? "Denoised, other settings" : "Denoised";
+  if (!result) return;
+  find("found").textContent = sentence(result);
+  find("notes").textContent = notes(result);
+  find("notes").hidden = !notes(result);
+  find("fact-sigma").textContent = result.sigma.toFixed(1);
   find("fact-time").textContent = `${result.seconds.toFixed(2)} s`;
   find("fact-model").textContent = result.model;
   find("fact-image").textContent = result.image;
-  find("fact-notes").textContent = result.notes;
-  find("noted").hidden = !result.notes;
-  find("result").hidden = false;
-  if (find("automatic").checked) {
-    find("sigma").value = result.sigma;
-    find("sigma-value").textContent = result.sigma ? `${result.sigma.toFixed(1)}, measured` : "none";
+  const download = find("download");
+  if (download.result === result) return;
+  download.result = result;
+  setBlob(download, result.blob, "href");
+  download.download = result.name;
+}
+
+function sentence({ noise, model, estimate }) {
+  if (model === "none") {
+    return "No noise was found, so the image stays as it is. If you see some, choose its kind or set its strength.";
   }
-  say(`Done in ${result.seconds.toFixed(2)} seconds; noise measured: ${measured}.`);
+  return Number.isNaN(estimate) ? `Removed: ${noise}` : `Found: ${noise}`;
 }
 
-function measurement({ estimate, model }) {
-  if (Number.isNaN(estimate)) return "image too small";
-  if (model === "none") return "none, so it stays as it is";
-  return `sigma ${estimate.toFixed(1)}`;
+function notes({ notes: told }) {
+  const shown = current.before?.stretched ? "shown with more contrast than it has" : "";
+  const all = [told, shown].filter(Boolean).join("; ");
+  return all && `Note: ${all}.`;
 }
 
-function clearResult() {
-  viewer.hideAfter();
-  find("result").hidden = true;
-  find("download").hidden = true;
-}
-
-// The state of the work, for eyes and for screen readers
-
-function begin(text) {
-  stop();
-  const work = new AbortController();
-  const start = performance.now();
-  const tick = () => {
-    const seconds = Math.floor((performance.now() - start) / 1000);
-    find("busy-text").textContent = seconds < 2 ? `${text} …` : `${text} … ${seconds} s`;
-  };
-  tick();
-  work.timer = setInterval(tick, 500);
-  find("busy").hidden = false;
-  say(`${text} …`);
-  running = work;
-  return work;
-}
-
-function finish(work) {
-  clearInterval(work.timer);
-  if (running !== work) return;
-  running = null;
-  find("busy").hidden = true;
-}
-
-function stop() {
-  if (!running) return;
-  running.abort();
-  finish(running);
-}
-
-function report(error, work) {
-  if (error.name === "AbortError") return;
-  finish(work);
-  complain(error.message);
-  if (!(error instanceof ApiError)) throw error;
-}
-
-function complain(message) {
-  find("message-text").textContent = message;
-  find("message").hidden = false;
-  say("");
-}
-
-function say(text) {
-  find("status").textContent = text;
+/** Tell eyes and screen readers once when the image that is shown comes to an end. */
+function tellNews() {
+  const state = current ? current.state : "";
+  const key = `${jobs.items.indexOf(current)} ${state} ${current?.error}`;
+  if (key === shownState) return;
+  shownState = key;
+  if (state === "failed") complain(current.error);
+  if (state === "working") {
+    calm();
+    say("Denoising …");
+  }
+  if (state === "done") {
+    say(`Done in ${current.result.seconds.toFixed(2)} seconds. ${sentence(current.result)}`);
+  }
+  if (state === "stopped") say("Stopped. Run again starts it once more.");
 }
 
 // Settings
 
-function showSigma() {
-  const automatic = find("automatic").checked;
-  find("sigma").disabled = automatic;
-  find("sigma-value").textContent = automatic ? "automatic" : find("sigma").value;
+function run() {
+  clearTimeout(timer);
+  if (current) jobs.run(current);
 }
 
-function offerModels(models) {
-  const groups = { 1: "For gray images", 3: "For color images" };
-  for (const [channels, label] of Object.entries(groups)) {
-    const group = document.createElement("optgroup");
-    group.label = label;
-    const offered = models.filter((model) => model.channels === Number(channels));
-    for (const family of new Set(offered.map((model) => model.family).filter(Boolean))) {
-      group.append(new Option(`${family}, nearest sigma`, family));
-    }
-    for (const { name } of offered) group.append(new Option(name, name));
-    if (offered.length) find("model").append(group);
-  }
+function runAll() {
+  clearTimeout(timer);
+  jobs.runAll();
+  render();
 }
 
 find("panel").addEventListener("submit", (event) => event.preventDefault());
-find("sigma").addEventListener("input", showSigma);
-find("sigma").addEventListener("change", run);
-find("model").addEventListener("change", run);
-find("automatic").addEventListener("change", () => {
-  showSigma();
-  run();
+find("panel").addEventListener("input", ({ target }) => {
+  clearTimeout(timer);
+  if (target.id === "sigma") find("automatic").checked = false;
+  render();
+  if (!current || target.type === "number") return;
+  const sliding = SLIDERS.includes(target.id);
+  if (sliding && target.id !== "quality") quick.show(current);
+  timer = setTimeout(run, sliding ? PATIENCE : 0);
 });
-find("dismiss").addEventListener("click", () => {
-  find("message").hidden = true;
+find("white").addEventListener("change", run);
+find("run").addEventListener("click", () => {
+  run();
+  find("view").focus({ preventScroll: true });
 });
 find("cancel").addEventListener("click", () => {
-  stop();
-  say("Cancelled.");
-  find("view").focus();
+  clearTimeout(timer);
+  jobs.stop();
+  setTimeout(() => {
+    render(); // by then it has stopped
+    (find("run").hidden ? find("view") : find("run")).focus({ preventScroll: true });
+  });
 });
 
-for (const button of document.querySelectorAll("[data-choose]")) {
-  button.addEventListener("click", () => find("file").click());
-}
-find("file").addEventListener("change", (event) => {
-  const [file] = event.target.files;
-  if (file) open(file);
-  event.target.value = ""; // so that the same file can be chosen again
-});
-find("example").addEventListener("click", async () => open(await noisyExample()));
-
-document.addEventListener("paste", (event) => {
-  const [file] = event.clipboardData.files;
-  if (file) open(file);
-  else complain("The clipboard holds no image.");
-});
-
-let depth = 0; // of elements under the drag, each of which reports its own coming and going
-const carriesFiles = (event) => event.dataTransfer?.types.includes("Files");
-document.addEventListener("dragenter", (event) => {
-  if (carriesFiles(event)) find("veil").hidden = ++depth === 0;
-});
-document.addEventListener("dragleave", (event) => {
-  if (carriesFiles(event)) find("veil").hidden = --depth <= 0;
-});
-document.addEventListener("dragover", (event) => event.preventDefault());
-document.addEventListener("drop", (event) => {
-  event.preventDefault();
-  depth = 0;
-  find("veil").hidden = true;
-  const [file] = event.dataTransfer.files;
-  if (file) open(file);
-  else complain("What was dropped is no file.");
-});
-
+showSettings(null);
+offerModels(0);
 try {
   const offer = await getModels();
-  limits = offer.limits;
-  offerModels(offer.models);
-  const megabytes = Math.floor(limits.upload_bytes / 2 ** 20);
-  const megapixels = Math.floor(limits.pixels / 1e6);
-  const formats = limits.formats.join(", ");
+  jobs.limits = offer.limits;
+  takeOffer(offer);
+  const megabytes = Math.floor(offer.limits.upload_bytes / 2 ** 20);
+  const megapixels = Math.floor(offer.limits.pixels / 1e6);
+  const formats = offer.limits.formats.join(", ");
   find("accepted").textContent = `${formats}; up to ${megabytes} MB and ${megapixels} megapixels`;
+  render();
 } catch (error) {
   complain(error.message);
 }

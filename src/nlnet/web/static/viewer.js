@@ -1,14 +1,16 @@
 // Two images of one size, one over the other, with a boundary to drag; zoom and pan.
 
+import { MOVES, slideTarget, ZOOMS } from "/static/keys.js";
+import { connectLooks } from "/static/looks.js";
+import { find, setBlob } from "/static/page.js";
 import { followPointers } from "/static/pointers.js";
+import { sweep } from "/static/sweep.js";
 
-const LARGEST_FIT = 8; // a thumbnail need not fill the screen
-const LARGEST = 32;
+const [LARGEST_FIT, LARGEST] = [8, 32]; // a thumbnail need not fill the screen
 const PIXELS = 8; // zoom at which one looks at pixels
 const PIXELATED_FROM = 2.5;
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), Math.max(low, high));
-const find = (id) => document.getElementById(id);
 
 export class Viewer {
   #view = find("view");
@@ -20,13 +22,15 @@ export class Viewer {
   #x = 0; // where the image's corner is in the view
   #y = 0;
   #fitted = true;
+  #part = { x: 0, y: 0, width: 1, height: 1 }; // where the quick preview is, in image pixels
   #split = 50; // percent of the visible image that shows the noisy one
 
   constructor() {
     new ResizeObserver(() => this.#resized()).observe(this.#view);
     followPointers(this.#view, this.#handle, this);
-    this.#handle.addEventListener("keydown", (event) => this.#slideByKey(event));
-    this.#view.addEventListener("keydown", (event) => this.#moveByKey(event));
+    connectLooks(this.#view);
+    this.#handle.addEventListener("keydown", (event) => this.slideByKey(event));
+    this.#view.addEventListener("keydown", (event) => this.moveByKey(event));
     for (const button of document.querySelectorAll("[data-zoom]")) {
       button.addEventListener("click", () => this.zoom(button.dataset.zoom));
     }
@@ -38,27 +42,78 @@ export class Viewer {
   }
 
   /** Show a noisy image, all of it, and no result. */
-  showBefore(url, width, height) {
-    this.#before.src = url;
+  showBefore(blob, width, height, stretched) {
+    setBlob(this.#before, blob);
+    this.#view.classList.remove("empty");
+    find("before-tag").textContent = stretched ? "Noisy, contrast stretched" : "Noisy";
     this.#size = { width, height };
     this.#view.style.setProperty("--ratio", height / width);
     this.hideAfter();
     this.zoom("fit");
   }
 
-  /** Show a result beside the noisy image; zoom and boundary stay where they are. */
-  showAfter(url) {
+  /** Show a result beside the noisy image; zoom and boundary stay. Tell whether it can be shown. */
+  async showAfter(blob) {
     const first = find("after-layer").hidden;
-    this.#after.src = url;
+    setBlob(this.#after, blob);
+    const { src } = this.#after;
+    const seen = (await this.#after.decode().catch(() => false)) !== false;
+    if (this.#after.src !== src) return true; // there is another one by now
+    this.hideQuick();
+    this.#setAfterHidden(!seen);
+    if (first && seen) this.#stopSweep = sweep(100, 50, (place) => this.slideTo(place));
+    this.#draw();
+    return seen;
+  }
+
+  /** Show a part of a result over the old one; its outermost pixels are left out. */
+  async showQuick(blob, { x, y, width, height }, margin) {
+    const quick = find("quick");
+    setBlob(quick, blob);
+    await quick.decode().catch(() => {});
+    const edges = [y, this.#size.width - x - width, this.#size.height - y - height, x];
+    quick.style.clipPath = `inset(${edges.map((edge) => `${edge > 0 ? margin : 0}px`).join(" ")})`;
+    this.#part = { x, y, width, height };
+    quick.hidden = false;
     this.#setAfterHidden(false);
-    if (first) this.#sweep();
     this.#draw();
   }
 
+  hideQuick() {
+    setBlob(find("quick"), null);
+    find("quick").hidden = true;
+  }
+
+  /** Choose how much stronger than it is the removed noise is shown. */
+  showRemovedWith(contrast) {
+    this.#view.style.setProperty("--contrast", clamp(contrast, 2, 16));
+  }
+
   hideAfter() {
-    this.#after.removeAttribute("src");
+    setBlob(this.#after, null);
+    this.hideQuick();
     this.#setAfterHidden(true);
     this.#draw();
+  }
+
+  clear() {
+    setBlob(this.#before, null);
+    this.#view.classList.add("empty");
+    this.hideAfter();
+  }
+
+  /** The part of the image in view, at most so many pixels wide and high, about its centre. */
+  region(most) {
+    const { left, top, right, bottom } = this.#visible();
+    const cut = (start, end, origin, all) => {
+      const low = Math.max(0, Math.floor((start - origin) / this.#scale));
+      const high = Math.min(all, Math.ceil((end - origin) / this.#scale));
+      const length = Math.min(high - low, most);
+      return [Math.floor(low + (high - low - length) / 2), length];
+    };
+    const [x, width] = cut(left, right, this.#x, this.#size.width);
+    const [y, height] = cut(top, bottom, this.#y, this.#size.height);
+    return { x, y, width, height };
   }
 
   /** Move the boundary to a percentage of the visible image. */
@@ -152,11 +207,11 @@ export class Viewer {
   #draw() {
     this.#x = this.#held(this.#x, this.#view.clientWidth, this.#size.width);
     this.#y = this.#held(this.#y, this.#view.clientHeight, this.#size.height);
-    for (const image of [this.#before, this.#after]) {
-      image.style.width = `${this.#size.width}px`;
-      image.style.height = `${this.#size.height}px`;
-      image.style.transform = `translate(${this.#x}px, ${this.#y}px) scale(${this.#scale})`;
-    }
+    const whole = { x: 0, y: 0, ...this.#size };
+    this.#place(this.#before, whole);
+    this.#place(this.#after, whole);
+    this.#place(find("quick"), this.#part);
+    this.#view.style.setProperty("--scale", this.#scale);
     const level = this.#scale * devicePixelRatio;
     this.#view.classList.toggle("zoomed", !this.#fitted);
     this.#view.classList.toggle("pixelated", level >= PIXELATED_FROM);
@@ -168,6 +223,14 @@ export class Viewer {
     this.#drawBoundary();
   }
 
+  /** Put a part of the image where it belongs. */
+  #place(image, { x, y, width, height }) {
+    const left = this.#x + this.#scale * x;
+    const top = this.#y + this.#scale * y;
+    Object.assign(image.style, { width: `${width}px`, height: `${height}px` });
+    image.style.transform = `translate(${left}px, ${top}px) scale(${this.#scale})`;
+  }
+
   /** Keep the image in the view: centred if it is smaller, without gaps if it is larger. */
   #held(offset, space, pixels) {
     const length = this.#scale * pixels;
@@ -177,7 +240,12 @@ export class Viewer {
   #drawBoundary() {
     const { left, top, right, bottom } = this.#visible();
     const x = left + (this.#split / 100) * (right - left);
+    const { clientWidth } = this.#view;
+    // Each side shows one image only, or the other would be seen through transparent pixels.
     find("after-layer").style.clipPath = `inset(0 0 0 ${x}px)`;
+    find("before-layer").style.clipPath = find("after-layer").hidden
+      ? "none"
+      : `inset(0 ${clientWidth - x}px 0 0)`;
     Object.assign(find("line").style, {
       left: `${x}px`,
       top: `${top}px`,
@@ -203,43 +271,18 @@ export class Viewer {
 
   #setAfterHidden(hidden) {
     for (const id of ["after-layer", "after-tag", "line", "handle"]) find(id).hidden = hidden;
+    for (const id of ["hold", "removed"]) find(id).disabled = hidden;
   }
 
-  /** Draw the boundary in from the right, to show that there is one. */
-  #sweep() {
-    const target = 50;
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.slideTo(target);
-      return;
-    }
-    const start = performance.now();
-    const step = (now) => {
-      const share = clamp((now - start) / 450, 0, 1);
-      this.slideTo(100 - (100 - target) * (1 - (1 - share) ** 3));
-      if (share < 1) this.#sweeping = requestAnimationFrame(step);
-    };
-    this.#sweeping = requestAnimationFrame(step);
-  }
-
-  #sweeping = 0;
+  #stopSweep = () => {};
 
   /** End what moves by itself: someone has taken hold of the boundary. */
   takeHold() {
-    cancelAnimationFrame(this.#sweeping);
+    this.#stopSweep();
   }
 
-  #slideByKey(event) {
-    const step = event.shiftKey ? 10 : 1;
-    const target = {
-      ArrowLeft: this.#split - step,
-      ArrowDown: this.#split - step,
-      ArrowRight: this.#split + step,
-      ArrowUp: this.#split + step,
-      PageDown: this.#split - 10,
-      PageUp: this.#split + 10,
-      Home: 0,
-      End: 100,
-    }[event.key];
+  slideByKey(event) {
+    const target = slideTarget(event, this.#split);
     if (target === undefined) return;
     event.preventDefault();
     event.stopPropagation(); // the arrows would also move the image
@@ -247,12 +290,10 @@ export class Viewer {
     this.slideTo(Math.round(target));
   }
 
-  #moveByKey(event) {
+  moveByKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
-    const zooms = { "+": "in", "=": "in", "-": "out", 0: "fit", 1: "real" };
-    if (event.key in moves && !this.#fitted) this.pan(...moves[event.key]);
-    else if (event.key in zooms) this.zoom(zooms[event.key]);
+    if (event.key in MOVES && !this.#fitted) this.pan(...MOVES[event.key]);
+    else if (event.key in ZOOMS) this.zoom(ZOOMS[event.key]);
     else return;
     event.preventDefault();
   }

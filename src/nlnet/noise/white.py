@@ -25,6 +25,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, to_planes
+from nlnet.parallel import single_threaded_blas
 
 _MIN_SIDE = 8
 _MAX_PATCHES = 160_000
@@ -174,9 +175,10 @@ class _Patches:
     def smallest_variance(self, chosen: npt.NDArray[np.bool_]) -> float:
         """Return the variance in the directions where the chosen patches vary least."""
         flat = self._flat[chosen]
-        covariance = (flat.T @ flat).astype(np.float64) / len(flat)
-        # The first belongs to the mean, which was taken out.
-        eigenvalues = np.linalg.eigvalsh(covariance)[1:]
+        with single_threaded_blas:
+            covariance = (flat.T @ flat).astype(np.float64) / len(flat)
+            # The first belongs to the mean, which was taken out.
+            eigenvalues = np.linalg.eigvalsh(covariance)[1:]
         return max(0.0, float(eigenvalues[: -(-len(eigenvalues) // _TAIL)].mean()))
 
 

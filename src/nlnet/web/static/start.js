@@ -1,13 +1,23 @@
-// A photo with noise of a known strength, for those who have no noisy one at hand.
+// The example that the start shows: a photo, and the noise that is added to it.
+
+import { find } from "/static/page.js";
 
 const SIGMA = 25;
+const drawn = draw();
 
-/** The example as a PNG file, with white Gaussian noise added to it. */
+/** The example as a PNG file, with white Gaussian noise. */
 export async function noisyExample() {
+  await drawn;
+  const canvas = find("sample-noisy");
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  return new File([blob], "noisy-example.png", { type: "image/png" });
+}
+
+async function draw() {
   const photo = new Image();
   photo.src = "/static/example.jpg";
   await photo.decode();
-  const canvas = document.createElement("canvas");
+  const canvas = find("sample-noisy");
   canvas.width = photo.naturalWidth;
   canvas.height = photo.naturalHeight;
   const context = canvas.getContext("2d");
@@ -18,8 +28,6 @@ export async function noisyExample() {
     if (index % 4 !== 3) data[index] += SIGMA * gaussian();
   }
   context.putImageData(pixels, 0, 0);
-  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-  return new File([blob], "noisy-example.png", { type: "image/png" });
 }
 
 function gaussian() {

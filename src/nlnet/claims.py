@@ -1,0 +1,58 @@
+"""Processes that share a folder: each output is the work of one of them at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_PREFIX, _SUFFIX = ".nlnet-", ".lock"
+
+
+@contextlib.contextmanager
+def claim(path: Path) -> Iterator[bool]:
+    """Claim an output for the length of the block; yields False if another process has done so.
+
+    The claim is a lock on a hidden file beside the output. The system ends it with its process,
+    however that dies; the file itself means nothing. Whoever gets the claim must look whether the
+    output is there by now: another process may just have finished it. Where the file system knows
+    no locks, everybody gets the claim.
+    """
+    from filelock import FileLock, Timeout  # takes 0.1 s to import, and not all need it
+
+    lock = FileLock(_file_of(path))
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        yield False
+        return
+    except (OSError, NotImplementedError):
+        yield True
+        return
+    try:
+        yield True
+    finally:
+        # Before the release, so that nobody's claim is removed.
+        with contextlib.suppress(OSError):
+            os.unlink(lock.lock_file)
+        lock.release()
+
+
+def remove_dead_claims(folder: Path, oldest: float) -> None:
+    """Remove the files of claims made before a time by processes that were killed."""
+    from filelock import FileLock
+
+    for file in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        # Another process may be doing the same.
+        with contextlib.suppress(OSError, NotImplementedError):
+            if file.stat().st_mtime < oldest:
+                with FileLock(file).acquire(blocking=False):
+                    file.unlink()
+
+
+def _file_of(path: Path) -> Path:
+    # A name as long as the file system allows has no room for more.
+    name = hashlib.sha256(os.path.normcase(path.name).encode()).hexdigest()[:32]
+    return path.with_name(f"{_PREFIX}{name}{_SUFFIX}")

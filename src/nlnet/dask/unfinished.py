@@ -1,0 +1,106 @@
+"""Zarr outputs that are not finished: for which run they are, and which blocks they have.
+
+All of it stands in a folder inside the unfinished output, so that it goes where that goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nlnet
+from nlnet.arrays import Array
+from nlnet.dask.volumes import Volume
+from nlnet.file_denoising import Settings
+
+_FOLDER = ".nlnet"
+_RUN, _SIGMAS, _BLOCKS = "run", "sigmas.json", "blocks"
+_NO_MATTER = ("threads", "max_memory", "max_pixels")
+"""Settings that leave every bit of the result as it is; the blocks' shape is told apart."""
+
+
+def fingerprint(volume: Volume, settings: Settings, blocks: Sequence[int]) -> str:
+    """Return what two runs have in common if one can go on with the blocks of the other."""
+    told = {
+        "nlnet": nlnet.__version__,
+        "source": dataclasses.asdict(volume),
+        "settings": {
+            name: value
+            for name, value in dataclasses.asdict(settings).items()
+            if name not in _NO_MATTER
+        },
+        "model": _model_digest(settings.model),
+        "blocks": list(blocks),
+    }
+    return hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()
+
+
+def _model_digest(model: str | os.PathLike[str]) -> str:
+    """Return what tells a model's file from a later one of the same name."""
+    if not Path(model).is_file():
+        return str(model)
+    return hashlib.sha256(Path(model).read_bytes()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Unfinished:
+    """What an unfinished output knows about itself."""
+
+    path: Path
+
+    @property
+    def _folder(self) -> Path:
+        return self.path / _FOLDER
+
+    def fits(self, run: str) -> bool:
+        """Tell whether the output was begun by a run with that fingerprint."""
+        try:
+            return (self._folder / _RUN).read_text("utf-8") == run
+        except OSError:
+            return False
+
+    def begin(self, run: str) -> None:
+        """Note the run's fingerprint, once the output has been made."""
+        (self._folder / _BLOCKS).mkdir(parents=True)
+        (self._folder / _RUN).write_text(run, "utf-8")
+
+    def mark(self, block: Sequence[int]) -> None:
+        """Note that a block is written."""
+        (self._folder / _BLOCKS / "-".join(map(str, block))).touch()
+
+    def blocks(self) -> set[tuple[int, ...]]:
+        """Return the blocks that are written."""
+        try:
+            names = os.listdir(self._folder / _BLOCKS)
+        except OSError:
+            return set()
+        return {tuple(map(int, name.split("-"))) for name in names}
+
+    def keep_sigmas(self, sigmas: Array) -> None:
+        """Keep what was estimated, which takes a while."""
+        place = self._folder / _SIGMAS
+        unfinished = place.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(sigmas.tolist()), "utf-8")
+        os.replace(unfinished, place)
+
+    def sigmas(self) -> Any:
+        """Return the estimates of an earlier run, None if there are none."""
+        try:
+            return json.loads((self._folder / _SIGMAS).read_text("utf-8"))
+        except OSError:
+            return None
+
+    def forget(self) -> None:
+        """Leave nothing but the output: it is finished."""
+        shutil.rmtree(self._folder)
+        # Pieces that zarr was writing when a process was killed.
+        for piece in self.path.rglob("*.partial"):
+            with contextlib.suppress(OSError):
+                piece.unlink()

@@ -1,0 +1,83 @@
+"""AVIF files, through libvips, which turns the pixels upright."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import pyvips
+
+from nlnet.errors import FileError
+from nlnet.images import exif
+from nlnet.images.content import ImageFile, Source
+from nlnet.images.libvips import (
+    VipsCodec,
+    VipsImage,
+    animation_error,
+    assemble,
+    get_field,
+    reason_of,
+)
+from nlnet.images.metadata import Metadata, fits
+from nlnet.images.writing import PLAIN, WritingOptions
+
+_MOST_BITS = 12
+_FIELDS = {"icc": "icc-profile-data", "xmp": "xmp-data", "exif": "exif-data"}
+_SEQUENCE = b"avis"
+_LONGEST_BRANDS = 200
+
+
+class AvifCodec(VipsCodec):
+    """AVIF of 8 to 12 bits, written without loss; more bits are rounded."""
+
+    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+        """Check the kind of image, and return its only page."""
+        with source.open() as stream:
+            size = int.from_bytes(stream.read(4), "big")
+            brands = stream.read(min(size, _LONGEST_BRANDS))
+        if _SEQUENCE in brands:  # of which libvips would read the first frame
+            raise animation_error(source)
+        return super().read(source, max_pixels)
+
+    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+        """Return what libvips found; EXIF's orientation is done already."""
+        metadata, notes = super().read_metadata(source, header)
+        if metadata.exif is not None:
+            metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
+        return metadata, notes
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of a file."""
+        image = pages[0]
+        metadata = Metadata(self.name) if image.metadata is None else image.metadata
+        # There are no gray images, so a profile for them has no place either.
+        icc = metadata.icc if metadata.icc is not None and fits(metadata.icc, 3) else None
+        fields = {"icc": icc, "xmp": metadata.xmp, "exif": metadata.exif}
+        kept = {kind: data for kind, data in fields.items() if data is not None}
+        joined = assemble(image).copy()
+        for kind, data in kept.items():
+            prefix = exif.PREFIX if kind == "exif" else b""
+            joined.set_type(pyvips.GValue.blob_type, _FIELDS[kind], prefix + data)
+        joined.set_type(pyvips.GValue.gint_type, "orientation", metadata.orientation)
+        bits = 8 if image.pixels.dtype.name == "uint8" else _MOST_BITS
+        encoded = self.save(joined, bitdepth=bits, keep="|".join(kept) or "none")
+        return encoded if metadata.exif is None else self._with_exif(encoded, metadata.exif)
+
+    def _with_exif(self, encoded: bytes, given: bytes) -> bytes:
+        """Put EXIF as it was in the place of that which libvips made of it, if it fits there."""
+        found: bytes = get_field(self.load(Source(self.name, data=encoded)), "exif-data", b"")
+        written = found.removeprefix(exif.PREFIX)
+        # The file itself says how to turn the pixels.
+        wanted = exif.set_upright(given)
+        if not written or encoded.count(written) != 1 or len(wanted) > len(written):
+            return encoded
+        return encoded.replace(written, wanted.ljust(len(written), b"\0"))
+
+    def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
+        """Tell damage from HEVC, the compression of HEIC, which the wheel of libvips lacks."""
+        if "codec" in reason_of(error).lower() or "unsupported" in reason_of(error).lower():
+            return FileError(
+                f"Cannot read {source.name!r}: it is compressed in a way that is not supported "
+                f"({reason_of(error)}); convert it to PNG, TIFF or JPEG."
+            )
+        return super().unreadable(source, error)

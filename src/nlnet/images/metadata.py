@@ -1,0 +1,166 @@
+"""What an image file says besides its pixels, and which of it another format can hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+
+from nlnet.images import photoshop, tiff_tags
+from nlnet.images.exif import (
+    DESCRIPTION,
+    EXIF_DIRECTORY,
+    LONGEST_TEXT,
+    MAKER_NOTE,
+    Resolution,
+    orientation_of,
+    read_tags,
+    resolution_of,
+)
+from nlnet.images.ifd import ByteOrder, Tags
+
+LARGEST_SEGMENT = 65533
+"""Bytes of one segment of a JPEG file."""
+_SAME_AS_NOTHING = {"", "sRGB", "tIME", "pHYs", "iCCP", "eXIf", "sBIT", "bKGD"}
+"""PNG chunks that other formats need not have, or have in their own way."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of a file in its own format, such as a chunk of PNG.
+
+    The name is what it is called where it is lost, empty if other formats hold it as well.
+    """
+
+    name: str
+    data: bytes
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Metadata:
+    """What an image file says besides its pixels; all of it as bytes, as they were.
+
+    Parameters
+    ----------
+    origin : str
+        The name of the format it comes from.
+    exif : bytes or None
+        EXIF, beginning with its byte order.
+    icc, xmp, iptc : bytes or None
+        Color profile, XMP packet, IPTC records.
+    resources : bytes or None
+        Photoshop's image resources, IPTC among them.
+    resolution : Resolution or None
+        What the format itself says of it, not EXIF.
+    tags : Tags or None
+        The entries of a TIFF page that are not about how its pixels are stored.
+    parts : tuple of Part
+        Chunks of PNG, and segments of JPEG that other formats do not have.
+    pixel_format : bytes
+        How PNG stored the pixels; some of its chunks have a meaning for that alone.
+    byte_order : str
+        Of arrays, ``<`` or ``>``.
+    """
+
+    origin: str
+    exif: bytes | None = None
+    icc: bytes | None = None
+    xmp: bytes | None = None
+    iptc: bytes | None = None
+    resources: bytes | None = None
+    resolution: Resolution | None = None
+    tags: Tags | None = None
+    parts: tuple[Part, ...] = ()
+    pixel_format: bytes = b""
+    byte_order: ByteOrder = "<"
+
+    @property
+    def exif_tags(self) -> Tags | None:
+        """The entries of EXIF, or of the TIFF page it was."""
+        if self.tags is not None:
+            return self.tags
+        return None if self.exif is None else read_tags(self.exif)
+
+    @property
+    def orientation(self) -> int:
+        """How the pixels are to be turned, as EXIF counts it from 1 to 8."""
+        return orientation_of(self.exif_tags)
+
+    def resolution_for(self, target: str) -> Resolution | None:
+        """Return the resolution to write, which in another format may be that of EXIF."""
+        if self.resolution is not None or self.origin == target:
+            return self.resolution
+        return resolution_of(self.exif_tags)
+
+    def all_resources(self) -> bytes | None:
+        """Return Photoshop's resources, with IPTC among them also if it stood beside them."""
+        if self.iptc is None:
+            return self.resources
+        given = self.resources or b""
+        if photoshop.iptc_of(given) is not None:
+            return given
+        return given + b"\0" * (len(given) % 2) + photoshop.with_iptc(self.iptc)
+
+    def lost_in(self, target: str, channels: int, held: Collection[str]) -> list[str]:
+        """Name what a format of that name, which holds those kinds of metadata, has no place for.
+
+        The kinds are ``exif``, ``icc``, ``xmp`` and ``iptc``.
+        """
+        kinds = {"exif": "EXIF", "icc": "the color profile", "xmp": "XMP", "iptc": "IPTC"}
+        lost = [
+            name
+            for kind, name in kinds.items()
+            if getattr(self, kind) is not None and kind not in held
+        ]
+        if "icc" in held and self.icc is not None and not fits(self.icc, channels):
+            lost.append("the color profile, which is for another kind of image")
+        if self.origin == target:
+            return lost
+        if self.parts:
+            names = dict.fromkeys(part.name for part in self.parts)
+            plain = "sRGB" in names  # which is what others take an image without a profile for
+            skip = _SAME_AS_NOTHING | ({"gAMA", "cHRM"} if plain or self.icc is not None else set())
+            lost += [name for name in names if name not in skip]
+        if self.tags is not None:
+            lost += tiff_tags.names_of_private(self.tags.entries)
+            if len(self.tags.data(DESCRIPTION) or b"") > LONGEST_TEXT:
+                lost.append("the long description")
+        if target == "JPEG":
+            lost += self._too_long()
+        return lost
+
+    @property
+    def describes_pixels(self) -> bool:
+        """Whether it names the type of the values, as OME's description of a TIFF file does."""
+        return self.tags is not None and b"<OME" in (self.tags.data(DESCRIPTION) or b"")
+
+    def without_description(self) -> Metadata:
+        """Return the rest."""
+        if self.tags is None:
+            return self
+        entries = {tag: entry for tag, entry in self.tags.entries.items() if tag != DESCRIPTION}
+        return dataclasses.replace(self, tags=Tags(self.tags.layout, entries))
+
+    def moves_maker_notes(self, target: str) -> bool:
+        """Tell whether a maker's notes, which may point into the file by place, change theirs."""
+        if "TIFF" not in (self.origin, target) or self.exif_tags is None:
+            return False
+        inner = self.exif_tags.entries.get(EXIF_DIRECTORY)
+        return inner is not None and MAKER_NOTE in (inner.directory or {})
+
+    def _too_long(self) -> list[str]:
+        sizes = {"EXIF": self.exif, "XMP": self.xmp}
+        return [
+            f"{name} (of {len(data)} bytes)"
+            for name, data in sizes.items()
+            if data is not None and not fits_segment(data)
+        ]
+
+
+def fits_segment(data: bytes) -> bool:
+    """Tell whether EXIF or XMP fits into one segment of a JPEG file, with what marks it there."""
+    return len(data) <= LARGEST_SEGMENT - 32
+
+
+def fits(icc: bytes, channels: int) -> bool:
+    """Tell whether a color profile is one for gray or for RGB, as the image is."""
+    return (icc[16:20] == b"GRAY") == (channels == 1)

@@ -1,0 +1,114 @@
+"""Cameras' raw files, told by their content: many of them look like a TIFF file of a thumbnail."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import BinaryIO
+
+from nlnet.images.content import PathLike, Source
+from nlnet.images.ifd import Tags, page_offsets, read_directory, read_layout
+from nlnet.images.tiff_tags import COMPRESSION, PHOTOMETRIC, SUB_IMAGES
+
+_START_BYTES = 32
+_SIGNATURES = {
+    "CR2 of Canon": rb"II\*\0.{4}CR\x02",
+    "CR3 of Canon": rb".{4}ftypcrx ",
+    "CRW of Canon": rb"II\x1a\0\0\0HEAPCCDR",
+    "RAF of Fujifilm": rb"FUJIFILMCCD-RAW",
+    "ORF of Olympus": rb"IIR[OS]\x08\0|MMOR\0\0",
+    "RW2 of Panasonic": rb"IIU\0",
+    "X3F of Sigma": rb"FOVb",
+    "MRW of Minolta": rb"\0MRM",
+}
+_MAKERS = {
+    b"nikon": "NEF of Nikon",
+    b"sony": "ARW of Sony",
+    b"pentax": "PEF of Pentax",
+    b"ricoh": "PEF of Pentax",
+    b"samsung": "SRW of Samsung",
+    b"hasselblad": "3FR of Hasselblad",
+    b"phase one": "IIQ of Phase One",
+    b"epson": "ERF of Epson",
+    b"eastman kodak": "DCR of Kodak",
+    b"kodak": "DCR of Kodak",
+    b"leica": "RWL of Leica",
+    b"mamiya": "MEF of Mamiya",
+    b"leaf": "MOS of Leaf",
+}
+_MAKE, _DNG_VERSION = 271, 50706
+_RAW_PHOTOMETRICS = {32803, 34892}  # color filter array, linear raw
+_RAW_COMPRESSIONS = {32767, 32769, 34713, 65000, 65535}  # of Sony, Nikon, Kodak and Pentax
+_MOST_DIRECTORIES = 20
+_TAGS = {COMPRESSION, PHOTOMETRIC, SUB_IMAGES, _MAKE, _DNG_VERSION}
+
+
+def is_raw(path: PathLike) -> bool:
+    """Tell by its content whether a file is the raw data of a camera, such as DNG, NEF or CR3.
+
+    Raises
+    ------
+    FileError
+        If it cannot be opened.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "photo.jpg"
+    >>> _ = path.write_bytes(b"FUJIFILMCCD-RAW 0201FF383501")
+    >>> is_raw(path)
+    True
+    """
+    return raw_kind(Source.of_path(path)) is not None
+
+
+def raw_kind(source: Source) -> str | None:
+    """Return what kind of raw file it is, such as ``DNG`` or ``NEF of Nikon``; None if it is none.
+
+    Examples
+    --------
+    >>> raw_kind(Source("a.raf", data=b"FUJIFILMCCD-RAW 0201FF383501"))
+    'RAF of Fujifilm'
+    """
+    with source.open() as stream:
+        try:
+            start = stream.read(_START_BYTES)
+        except OSError:
+            return None
+        for kind, signature in _SIGNATURES.items():
+            if re.match(signature, start, re.DOTALL):
+                return kind
+        if start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+            try:
+                return _tiff_kind(stream)
+            except (ValueError, struct.error):
+                return None
+    return None
+
+
+def _tiff_kind(stream: BinaryIO) -> str | None:
+    """Look for raw pixels in the pages of a TIFF file, and in the sub-images of the first."""
+    layout, first = read_layout(stream)
+
+    def tags_at(offset: int) -> Tags:
+        try:
+            return Tags(layout, read_directory(stream, layout, offset, _TAGS, damaged=[]))
+        except ValueError:
+            return Tags(layout, {})
+
+    outer = tags_at(first)
+    if _DNG_VERSION in outer:
+        return "DNG"
+    places = page_offsets(stream, layout, first, 4)[1:]
+    places += outer.numbers(SUB_IMAGES)[:_MOST_DIRECTORIES]
+    directories = [outer, *(tags_at(place) for place in places)]
+    raw = any(
+        tags.number(PHOTOMETRIC, 0) in _RAW_PHOTOMETRICS
+        or tags.number(COMPRESSION, 1) in _RAW_COMPRESSIONS
+        for tags in directories
+    )
+    if not raw:
+        return None
+    make = (outer.data(_MAKE) or b"").strip(b"\0 ").lower()
+    known = (kind for maker, kind in _MAKERS.items() if make.startswith(maker))
+    return next(known, "of an unknown maker")

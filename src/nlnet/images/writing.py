@@ -1,0 +1,207 @@
+"""How a file is to be written, where its format leaves a choice."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from nlnet.arrays import Array
+from nlnet.errors import InputError
+from nlnet.images.content import ImageFile
+
+_WHITES = {"uint8": 255.0, "uint16": 65535.0, "float16": 1.0, "float32": 1.0, "float64": 1.0}
+DEPTHS = ("uint8", "uint16", "float32")
+_LUMA = (0.299, 0.587, 0.114)
+
+
+@dataclasses.dataclass(frozen=True)
+class WritingOptions:
+    """How to write a file.
+
+    Parameters
+    ----------
+    jpeg_quality : int, optional
+        From 1 to 100.
+    webp_quality : int or None, optional
+        From 1 to 100; None to lose nothing.
+    depth : {"uint8", "uint16", "float32"} or None, optional
+        Convert pixels to that type, white to its white; None to keep the type they have.
+    background : tuple of int or None, optional
+        A color, three numbers from 0 to 255, to put behind a transparent image, which is then
+        written without transparency.
+
+    Raises
+    ------
+    InputError
+        If a number or name is none of these.
+
+    Examples
+    --------
+    >>> WritingOptions(depth="uint8", jpeg_quality=80).jpeg_quality
+    80
+    """
+
+    jpeg_quality: int = 95
+    webp_quality: int | None = None
+    depth: str | None = None
+    background: tuple[int, int, int] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("jpeg_quality", "webp_quality"):
+            quality = getattr(self, name)
+            if quality is not None and not (isinstance(quality, int) and 1 <= quality <= 100):
+                raise InputError(f"{name} is {quality!r}, but must be from 1 to 100.")
+        if self.depth is not None and self.depth not in DEPTHS:
+            raise InputError(f"depth is {self.depth!r}, but must be one of {', '.join(DEPTHS)}.")
+        color = self.background
+        if color is not None and not (
+            isinstance(color, tuple)
+            and len(color) == 3
+            and all(isinstance(part, int) and 0 <= part <= 255 for part in color)
+        ):
+            raise InputError(
+                f"background is {color!r}, but must be three whole numbers from 0 to 255."
+            )
+
+
+PLAIN = WritingOptions()
+"""What is done unless somebody says otherwise."""
+
+
+def check_pages(pages: Sequence[ImageFile]) -> None:
+    """Raise InputError unless these are images, of one size and kind.
+
+    Examples
+    --------
+    >>> check_pages([ImageFile(np.zeros((4, 4, 5)))])
+    Traceback (most recent call last):
+    nlnet.errors.InputError: The pixels have shape (4, 4, 5), but must be (H, W) or (H, W, 3).
+    """
+    if not pages:
+        raise InputError("There are no pages to write, but there must be at least one.")
+    first = pages[0]
+    shape = first.pixels.shape
+    if first.pixels.size == 0 or not (len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)):
+        raise InputError(f"The pixels have shape {shape}, but must be (H, W) or (H, W, 3).")
+    for page in pages:
+        alpha = page.alpha
+        if alpha is not None and (alpha.shape, alpha.dtype) != (shape[:2], page.pixels.dtype):
+            raise InputError(
+                f"Alpha is {alpha.dtype} of shape {alpha.shape}, but must be as the pixels are, "
+                f"{page.pixels.dtype} of shape {shape[:2]}."
+            )
+        alike = (page.pixels.shape, page.pixels.dtype, alpha is None)
+        if alike != (shape, first.pixels.dtype, first.alpha is None):
+            raise InputError("The pages differ in size or kind, but all must be alike.")
+
+
+def depth_of(image: ImageFile, options: WritingOptions) -> str:
+    """Return the name of the dtype that an image is written with."""
+    return options.depth or image.pixels.dtype.name
+
+
+def has_alpha(image: ImageFile, options: WritingOptions) -> bool:
+    """Tell whether an image is written with transparency."""
+    return image.alpha is not None and options.background is None
+
+
+def scales_white(image: ImageFile, *, keeps_white: bool, options: WritingOptions) -> bool:
+    """Tell whether values are scaled since the format has no other white than its dtype's."""
+    return (
+        not keeps_white
+        and options.depth is None
+        and image.data_range is not None
+        and image.data_range != _WHITES.get(image.pixels.dtype.name)
+        and image.pixels.dtype.kind == "u"
+    )
+
+
+def loses_description(image: ImageFile, options: WritingOptions) -> bool:
+    """Tell whether the file's description names a type that its values no longer have."""
+    changed = depth_of(image, options) != image.pixels.dtype.name
+    return changed and image.metadata is not None and image.metadata.describes_pixels
+
+
+def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> ImageFile:
+    """Return an image as it is written: of the depth and on the background that are asked for.
+
+    Raises
+    ------
+    InputError
+        If it is to be scaled, but nobody knows what its white is.
+    """
+    if image.alpha is not None and options.background is not None:
+        image = _flatten(image, options.background)
+    depth = options.depth
+    if scales_white(image, keeps_white=keeps_white, options=options):
+        depth = image.pixels.dtype.name
+    if depth is None or (depth == image.pixels.dtype.name and image.data_range is None):
+        return _in_native_order(image)
+    pixels = _scaled(image.pixels, _white(image), depth)
+    alpha = image.alpha
+    if alpha is not None:
+        alpha = _scaled(alpha, _white_of(alpha), depth)
+    metadata = image.metadata
+    if metadata is not None and loses_description(image, options):
+        metadata = metadata.without_description()
+    return dataclasses.replace(
+        image, pixels=pixels, alpha=alpha, data_range=None, metadata=metadata
+    )
+
+
+def _in_native_order(image: ImageFile) -> ImageFile:
+    """Return an image as the codecs want it, who look at its bytes."""
+    dtype = image.pixels.dtype.newbyteorder("=")
+    alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
+    return dataclasses.replace(image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha)
+
+
+def _white(image: ImageFile) -> float:
+    return image.data_range or _white_of(image.pixels)
+
+
+def _white_of(values: Array) -> float:
+    name = values.dtype.name
+    if name not in _WHITES:
+        raise InputError(
+            f"The image has {name} values, for which no white is known, so they cannot be "
+            "converted; name it with data_range (--data-range)."
+        )
+    return _WHITES[name]
+
+
+def _scaled(values: Array, white: float, depth: str) -> Array:
+    """Return values of another depth, whose white is that of the dtype."""
+    target = _WHITES[depth]
+    if values.dtype.name == depth and white == target:
+        return values
+    if values.dtype.name in ("uint8", "uint16"):
+        # A table of all values, so that a large image is not copied as float64.
+        every = np.arange(np.iinfo(values.dtype).max + 1)
+        table: Array = _converted(every, target / white, target, depth)
+        return table[values]
+    return _converted(values, target / white, target, depth)
+
+
+def _converted(values: Array, factor: float, target: float, depth: str) -> Array:
+    scaled = np.multiply(values, factor, dtype=np.float64)
+    if np.dtype(depth).kind == "u":
+        scaled = np.rint(np.clip(scaled, 0, target))
+    result: Array = scaled.astype(depth)
+    return result
+
+
+def _flatten(image: ImageFile, background: tuple[int, int, int]) -> ImageFile:
+    assert image.alpha is not None
+    pixels = image.pixels
+    share = image.alpha / _white_of(image.alpha)
+    color = np.asarray(background) * (_white(image) / 255)
+    if image.channels == 1:
+        color = color @ np.asarray(_LUMA)
+    else:
+        share = share[..., np.newaxis]
+    mixed = pixels * share + color * (1 - share)
+    mixed = np.rint(mixed) if pixels.dtype.kind in "ui" else mixed
+    return dataclasses.replace(image, pixels=mixed.astype(pixels.dtype), alpha=None)

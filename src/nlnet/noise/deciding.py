@@ -1,0 +1,101 @@
+"""What is to be done about an image's noise: the one place where that is decided.
+
+Arrays, files, stacks, dask and the web page all ask here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from nlnet.arrays import Array
+from nlnet.errors import InputError
+from nlnet.inputs import check_sigma
+from nlnet.noise.estimation import find_noise
+from nlnet.noise.record import KINDS, Level, Noise
+
+NO_NOISE = 0.5
+"""White noise found to be below this, if white is 255, is taken for none."""
+
+_NO_CAMERA_NOISE = 1.2
+"""So is correlated noise, which texture can be taken for."""
+
+_SHARES = (1.2, 0.9, 0.7)
+"""Share of the noise's strength that is removed at each scale: what is left of it at a coarse one is
+still removed at the finer ones. Chosen on simulated photos."""
+
+
+def decide_noise(
+    planes: Array, span: float, sigma: float | None, noise: str | Noise | None
+) -> Noise:
+    """Return what the noise of (C, H, W) planes is, as far as it is not given.
+
+    Parameters
+    ----------
+    planes : (C, H, W) array
+        The image.
+    span : float
+        Its data range.
+    sigma, noise
+        As for `nlnet.denoise`.
+
+    Raises
+    ------
+    InputError
+        If they do not go together, or the image cannot have that data range.
+    """
+    check_request(sigma, noise, span)
+    if isinstance(noise, Noise):
+        return noise
+    if sigma is not None and noise != "camera":
+        return Noise.white(sigma)
+    found = find_noise(planes, noise)
+    if sigma is not None:
+        return dataclasses.replace(found, kind="camera", sigma=sigma, levels=(Level(read=sigma),))
+    check_estimate(found, span)
+    if noise is None and _is_weak(found, span):
+        return dataclasses.replace(found, kind="none")
+    return found
+
+
+def check_request(sigma: object, noise: object, span: float) -> None:
+    """Raise InputError if sigma and noise cannot be asked for, or not together."""
+    if noise is not None and not isinstance(noise, Noise) and noise not in KINDS:
+        raise InputError(
+            f"noise is {noise!r}, but must be one of {', '.join(KINDS)}, a Noise, or None."
+        )
+    if sigma is None:
+        return
+    check_sigma(sigma, span)
+    if isinstance(noise, Noise):
+        raise InputError("Both sigma and a noise record are given, but the record says all.")
+    if noise == "poisson":
+        raise InputError(
+            "sigma is given for poisson noise, whose strength depends on the brightness; give "
+            "Noise.poisson(gain, read), or leave sigma out."
+        )
+
+
+def check_estimate(noise: Noise, span: float) -> None:
+    """Raise InputError if the noise that was found shows that the data range cannot be right."""
+    if noise.sigma is not None and noise.sigma > span:
+        raise InputError(
+            f"The image's noise is estimated as {noise.sigma:g}, but its data range is {span:g}; "
+            "give the data range that it really has (data_range, --data-range)."
+        )
+
+
+def _is_weak(noise: Noise, span: float) -> bool:
+    """Tell whether noise is so weak that the image is better left as it is."""
+    if noise.sigma is None:
+        return False
+    limit = _NO_CAMERA_NOISE if noise.correlated else NO_NOISE
+    return noise.sigma * 255 / span < limit
+
+
+def pyramid_sigmas(noise: Noise) -> tuple[float, ...]:
+    """Return the standard deviation to remove at the full size, at half the size, and so on."""
+    sigma = noise.sigma if noise.sigma is not None else noise.levels[0].read
+    return tuple(
+        share * sigma * octave / 2**scale
+        for scale, (share, octave) in enumerate(zip(_SHARES, noise.octaves, strict=False))
+    )

@@ -1,0 +1,248 @@
+"""What the noise of an image is, found from the image alone.
+
+Three questions, in this order. Is it correlated between neighbors? Then the flattest blocks of the
+image have far more power in low frequencies than in high ones, and its strength is measured at
+several scales. If not: does it depend on the brightness? Then the power of high frequencies in flat
+blocks follows a line, or a curve, over the brightness. If not, it is white, and the smallest
+eigenvalues of patches tell its strength most exactly (`nlnet.noise.white`).
+
+Texture looks like correlated noise. What tells them apart: flat blocks of noise are alike, those of
+texture are not; a camera that correlates its noise softens its pictures as much, so that texture as
+sharp as pixels allow is no sign of it; and from one scale to the next noise at most doubles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet import color
+from nlnet.arrays import Array
+from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
+from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
+from nlnet.noise.curves import fit_level
+from nlnet.noise.record import Level, Noise
+from nlnet.noise.white import estimate_planes, find_extremes
+
+SCALES = 3
+"""Scales at which correlated noise is measured: the full size, half and quarter of it."""
+
+_BINS = 12
+_CORRELATED = 3.0
+"""Times that low frequencies must be stronger than high ones in flat blocks."""
+
+_STRONGER = 1.7
+"""Times that the noise of flat blocks must be stronger than what fits white noise."""
+
+_OCTAVE = 0.75
+"""Growth from one scale to the next, in natural logarithms, that noise reaches at most."""
+
+_SPREAD = 0.16
+"""How far apart flat blocks of noise are; if it is more, there is texture in them."""
+
+_SHARP = 4.0
+_SOFT = 5.2
+_DOUBTS = (6.0, 1.0)
+"""What correlates the noise has softened the image, too. How far the logarithm of low over high
+frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
+in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
+
+_CLIPPED_SHARE = 1e-3
+"""A value that so many pixels share, and none goes beyond, is one where values were clipped."""
+
+
+def estimate_noise(
+    image: npt.ArrayLike,
+    *,
+    kind: str | None = None,
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+) -> Noise:
+    """Find out what the noise of an image is.
+
+    Parameters
+    ----------
+    image : array
+        As for :func:`nlnet.denoise`; at least 8 pixels high and wide.
+    kind : {"white", "poisson", "camera"}, optional
+        Insist on this kind, and find only how strong it is.
+    data_range : float, optional
+        The value of white, as for :func:`nlnet.denoise`.
+    channel_axis : int, optional
+        The axis of a 3-D image that holds its channels; the last by default.
+
+    Returns
+    -------
+    Noise
+        A record that prints as a sentence; :func:`nlnet.denoise` takes it as `noise`. Of large
+        images a sample is looked at.
+
+    Raises
+    ------
+    InputError
+        If the image cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import nlnet
+    >>> ramp = np.tile(np.linspace(20.0, 200.0, 256), (256, 1))
+    >>> photons = np.random.default_rng(0).poisson(ramp / 4) * 4
+    >>> noise = nlnet.estimate_noise(photons.astype(np.uint16), data_range=255)
+    >>> noise.kind, abs(noise.levels[0].gain - 4) < 0.5
+    ('poisson', True)
+    """
+    from nlnet.noise.deciding import decide_noise
+
+    pixels = np.asarray(image)
+    check_dtype(pixels)
+    axis = check_channel_axis(pixels, channel_axis)
+    check_finite(pixels)
+    span = find_data_range(pixels, data_range)
+    return decide_noise(to_planes(pixels, axis), span, None, kind)
+
+
+@dataclasses.dataclass(frozen=True)
+class Flatness:
+    """What the flattest blocks of an image say about correlated noise.
+
+    Parameters
+    ----------
+    levels : tuple of float
+        Standard deviation of the noise at each scale, times the scale, as far as it is noise.
+    spectrum : float
+        How many times stronger low frequencies are than high ones.
+    certainty : float
+        Share of what was measured that is noise rather than texture.
+    """
+
+    levels: tuple[float, ...]
+    spectrum: float
+    certainty: float
+
+
+def find_noise(planes: Array, kind: str | None) -> Noise:
+    """Estimate the noise of (C, H, W) planes, of finite values, in their own units."""
+    if kind == "white":
+        return _white(planes)
+    sample = _Sample(planes)
+    if kind == "poisson":
+        return _dependent(sample, insist=True) or _white(planes)
+    flatness = None if sample.constant else measure_flatness(sample.luma, *sample.limits)
+    if kind == "camera":
+        return _camera(sample, flatness) or _white(planes)
+    white = _white(planes)
+    if flatness is not None and flatness.spectrum > _CORRELATED:
+        strength = flatness.levels[0] * sample.unit
+        if strength > _STRONGER * (white.sigma or 0.0):
+            return _camera(sample, flatness) or white
+    if sample.constant:
+        return white
+    return _dependent(sample, insist=False) or white
+
+
+class _Sample:
+    """Tiles of an image in float32, from 0 to 255 between its extremes."""
+
+    def __init__(self, planes: Array) -> None:
+        extremes = find_extremes(planes)
+        self.low = extremes.low
+        self.unit = (extremes.high - extremes.low) / 255
+        self.constant = self.unit == 0 or min(planes.shape[1:]) < SIDE
+        clipped = (
+            extremes.low_count > _CLIPPED_SHARE * extremes.count,
+            extremes.high_count > _CLIPPED_SHARE * extremes.count,
+        )
+        # Values next to those at which noise was clipped are left out.
+        self.limits = (0.01 if clipped[0] else -math.inf, 254.99 if clipped[1] else math.inf)
+        self.tiles = [] if self.constant else [self._scaled(tile) for tile in sample_tiles(planes)]
+
+    @property
+    def luma(self) -> list[Array]:
+        """The tiles in gray; white noise of all channels is as strong there as in each."""
+        if len(self.tiles[0]) == 1:
+            return [tile[0] for tile in self.tiles]
+        # The mean of three channels has noise of 1 / sqrt(3); its values are scaled with it.
+        weights = color.OPPONENT[0].astype(np.float32) * np.float32(math.sqrt(3))
+        return [np.tensordot(weights, tile, 1) for tile in self.tiles]
+
+    def _scaled(self, tile: Array) -> Array:
+        precise = np.float32 if tile.dtype.itemsize < 4 else np.float64
+        shifted = np.subtract(tile, self.low, dtype=precise)
+        return np.asarray(shifted / self.unit, np.float32)
+
+
+def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatness | None:
+    """Look at the flattest blocks of planes at several scales; None if there are too few."""
+    measured: list[float] = []
+    spectrum, certainty, doubt = 0.0, 1.0, 0.0
+    for scale in range(SCALES):
+        factor = 2**scale
+        blocks = cut_blocks([factor * plane for plane in planes], factor * low, factor * high)
+        members = list(blocks.bins_of_equal_count(_BINS if scale < SCALES - 1 else _BINS // 2))
+        if not members:
+            break
+        bins = sorted((blocks.calmest(each) for each in members), key=lambda each: each.spread)
+        # Where blocks are most alike, they are of noise.
+        alike = bins[: max(2, len(bins) // 4)]
+        variance = float(np.median([each.variance for each in alike]))
+        measured.append(0.5 * math.log(max(variance, 1e-6)))
+        if scale == 0:
+            spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
+            doubt = _doubt(blocks.sharpness())
+        if scale == 1:
+            certainty = math.exp(-doubt * max(alike[-1].spread - _SPREAD, 0))
+        planes = [halve(plane) for plane in planes]
+    if len(measured) < 2:
+        return None
+    levels = [measured[0] + math.log(certainty)]
+    for before, after in itertools.pairwise(measured):
+        levels.append(levels[-1] + min(max(after - before, 0.0), _OCTAVE))
+    return Flatness(tuple(map(math.exp, levels)), spectrum, certainty)
+
+
+def _doubt(sharpness: float) -> float:
+    softness = -math.log(max(sharpness, 1e-9))
+    share = min(max((softness - _SHARP) / (_SOFT - _SHARP), 0.0), 1.0)
+    return _DOUBTS[0] + share * (_DOUBTS[1] - _DOUBTS[0])
+
+
+def _white(planes: Array) -> Noise:
+    sigma = estimate_planes(planes)
+    return Noise("white" if sigma > 0 else "none", sigma, (Level(read=sigma),))
+
+
+def _camera(sample: _Sample, flatness: Flatness | None) -> Noise | None:
+    if flatness is None:
+        return None
+    sigma = flatness.levels[0] * sample.unit
+    octaves = tuple(level / flatness.levels[0] for level in flatness.levels)
+    level = Level(read=sigma)
+    return Noise("camera", sigma, (level,), octaves, certainty=flatness.certainty)
+
+
+def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:
+    """Return noise that depends on the brightness, if it clearly does or must."""
+    channels = [[tile[channel] for tile in sample.tiles] for channel in range(len(sample.tiles[0]))]
+    levels = []
+    for planes in channels:
+        level = fit_level(cut_blocks(planes, *sample.limits), insist=insist)
+        if level is None:
+            return None
+        levels.append(level)
+    kind = "curve" if any(level.nodes for level in levels) else "poisson"
+    noise = Noise(kind, None, tuple(levels)).scaled(sample.unit)
+    shifted = tuple(
+        dataclasses.replace(
+            level,
+            black=level.black + sample.low,
+            nodes=tuple((x + sample.low, sigma) for x, sigma in level.nodes),
+        )
+        for level in noise.levels
+    )
+    return dataclasses.replace(noise, levels=shifted)

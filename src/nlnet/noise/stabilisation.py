@@ -1,0 +1,133 @@
+"""Evening noise out: transforms after which it is equally strong at every brightness.
+
+Photon noise, ``var = gain * x + offset``, is evened out by the generalised Anscombe transform, and
+brought back by its exact unbiased inverse: the value whose noisy versions have the given mean after
+the transform. The plain inverse would make dark areas too dark.
+
+M. Mäkitalo, A. Foi, "Optimal inversion of the generalized Anscombe transformation for
+Poisson-Gaussian noise", IEEE Transactions on Image Processing 22 (2013); the closed form is that of
+their article of 2011 on the Anscombe transform.
+
+For noise of any other dependence, the transform is the integral of 1 / sigma over the brightness.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from nlnet.arrays import Array, FloatArray
+
+_LEAST = 2 * math.sqrt(3 / 8)
+"""The transform of a pixel without photons."""
+
+_FLOOR = 0.1
+"""Least sigma of a curve, as a share of its largest: what is weaker is not blown up further."""
+
+
+class Stabiliser(Protocol):
+    """A transform after which the noise has the standard deviation 1, and the way back."""
+
+    def forward(self, values: Array) -> FloatArray:
+        """Even the noise out."""
+
+    def inverse(self, values: FloatArray) -> FloatArray:
+        """Bring denoised values back."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Anscombe:
+    """The generalised Anscombe transform for ``var = gain * x + offset``.
+
+    Parameters
+    ----------
+    gain : float
+        Values per photon, above 0.
+    offset : float
+        Variance of the read noise; below 0 where black is not at 0 but at ``-offset / gain``.
+
+    Examples
+    --------
+    >>> photons = np.random.default_rng(0).poisson(30, size=10_000)
+    >>> transform = Anscombe(gain=1.0, offset=0.0)
+    >>> round(float(transform.forward(photons).std()), 1)
+    1.0
+    >>> round(float(transform.inverse(np.array([transform.forward(photons).mean()]))[0]), 1)
+    30.0
+    """
+
+    gain: float
+    offset: float
+
+    def forward(self, values: Array) -> FloatArray:
+        """Even the noise out."""
+        # Written so that float32 stays float32.
+        scaled = values * (1 / self.gain) + (3 / 8 + self.offset / self.gain**2)
+        return np.asarray(2 * np.sqrt(np.maximum(scaled, 0)))
+
+    def inverse(self, values: FloatArray) -> FloatArray:
+        """Return the values whose noisy versions have these means after the transform."""
+        mean = np.maximum(values, _LEAST)
+        photons = (
+            mean**2 / 4
+            - 1 / 8
+            + math.sqrt(3 / 2) / 4 / mean
+            - 11 / 8 / mean**2
+            + 5 / 8 * math.sqrt(3 / 2) / mean**3
+        )
+        # Below the transform of nothing there is only a slope, so that nothing is cut off: floating
+        # data may be negative.
+        photons = np.maximum(photons, 0) + np.minimum(values - _LEAST, 0) * (_LEAST / 2)
+        return np.asarray(self.gain * photons - self.offset / self.gain)
+
+
+class Curve:
+    """The integral of 1 / sigma, for any noise curve, and its inverse.
+
+    Parameters
+    ----------
+    intensities : sequence of float
+        Values, ascending, two at least.
+    sigmas : sequence of float
+        Standard deviation of the noise there; straight lines between, constant outside.
+
+    Examples
+    --------
+    >>> curve = Curve([0.0, 100.0], [1.0, 3.0])
+    >>> values = np.array([-5.0, 20.0, 80.0, 140.0])
+    >>> curve.inverse(curve.forward(values)).round(6).tolist()
+    [-5.0, 20.0, 80.0, 140.0]
+    """
+
+    def __init__(self, intensities: Sequence[float], sigmas: Sequence[float]) -> None:
+        at = np.asarray(intensities, np.float64)
+        level = np.maximum(sigmas, _FLOOR * max(sigmas))
+        self._values = np.linspace(at[0], at[-1], 1025)
+        fine = np.interp(self._values, at, level)
+        steps = np.diff(self._values) * (1 / fine[1:] + 1 / fine[:-1]) / 2
+        self._evened = np.concatenate([[0.0], np.cumsum(steps)])
+        self._slopes = float(1 / fine[0]), float(1 / fine[-1])
+
+    def forward(self, values: Array) -> FloatArray:
+        """Even the noise out."""
+        return _interpolate(values, self._values, self._evened, self._slopes)
+
+    def inverse(self, values: FloatArray) -> FloatArray:
+        """Bring denoised values back."""
+        low, high = self._slopes
+        return _interpolate(values, self._evened, self._values, (1 / low, 1 / high))
+
+
+def _interpolate(
+    x: Array, places: FloatArray, values: FloatArray, slopes: tuple[float, float]
+) -> FloatArray:
+    """Interpolate linearly, and go on with these slopes outside; float32 stays float32."""
+    inside = np.interp(x, places, values)
+    below = slopes[0] * np.minimum(x - places[0], 0)
+    above = slopes[1] * np.maximum(x - places[-1], 0)
+    kind = x.dtype if x.dtype.kind == "f" else np.float64
+    return np.asarray(inside + below + above, kind)

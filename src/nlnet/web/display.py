@@ -1,0 +1,85 @@
+"""Images as screens show them: 8 bits, within the range of values that the image uses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from nlnet.arrays import Array
+from nlnet.images import ImageFile
+from nlnet.images.formats import format_of
+from nlnet.images.libvips import VipsCodec
+
+_BAND_VALUES = 2**20
+"""Values that are scaled at once: floating copies of a whole image would be large."""
+
+_SAMPLES = 250_000
+_DARK = 0.25
+"""Deeper images that stay below this share of white are stretched, or they would look black."""
+
+_BRIGHT = 2.0
+_FAST = {"compression": 1}
+"""Previews are made to be seen at once, not to be kept."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The values that are shown as black and as white.
+
+    Parameters
+    ----------
+    low, high : float
+        In the image's units.
+    stretched : bool
+        Whether that is another range than the image's own.
+    """
+
+    low: float
+    high: float
+    stretched: bool = False
+
+
+def display_range(image: ImageFile, white: float) -> Range:
+    """Choose the range to show: the image's own, unless it would be all dark or all white."""
+    whole = Range(0.0, white)
+    if image.pixels.dtype == np.uint8:
+        return whole
+    step = max(1, int(np.sqrt(image.pixels.size / _SAMPLES)))
+    sample = image.pixels[::step, ::step].astype(np.float64)
+    low, high = np.quantile(np.nan_to_num(sample), (0.001, 0.999))
+    dark, bright = high < _DARK * white, high > _BRIGHT * white or low < -white
+    signed = image.pixels.dtype.kind == "i"  # whose black is anywhere
+    if low < high and (dark or bright or signed):
+        return Range(float(low), float(high), stretched=True)
+    return whole
+
+
+def to_8_bits(values: Array, shown: Range) -> Array:
+    """Scale values to 0-255, a band of rows at a time.
+
+    Examples
+    --------
+    >>> to_8_bits(np.array([[0, 2048, 4095, 9999]], np.uint16), Range(0, 4095)).tolist()
+    [[0, 128, 255, 255]]
+    """
+    scaled = np.empty(values.shape, np.uint8)
+    rows = max(1, _BAND_VALUES // max(1, values[:1].size))
+    for start in range(0, len(values), rows):
+        band = values[start : start + rows]
+        # Infinite values are shown too; float32 is precise enough for 256 levels.
+        part = np.nan_to_num(band.astype(np.float32), posinf=shown.high, neginf=shown.low)
+        part -= np.float32(shown.low)
+        part *= np.float32(255 / (shown.high - shown.low))
+        scaled[start : start + rows] = np.rint(np.clip(part, 0, 255, out=part), out=part)
+    return scaled
+
+
+def to_png(image: ImageFile, shown: Range, white: float) -> bytes:
+    """Return the image as a PNG file of 8 bits."""
+    pixels = to_8_bits(image.pixels, shown)
+    alpha = None if image.alpha is None else to_8_bits(image.alpha, Range(0.0, white))
+    codec = format_of("preview.png").codec
+    if isinstance(codec, VipsCodec):
+        codec = dataclasses.replace(codec, save_options=_FAST)
+    return codec.encode([dataclasses.replace(image, pixels=pixels, alpha=alpha)])

@@ -1,0 +1,54 @@
+"""Memory that an image needed: given back when it is done, not when Python or C feel like it."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+_MARGIN = 32 * 2**20
+"""Growth that is not worth the time of looking for what is free."""
+
+_STATISTICS = Path("/proc/self/statm")
+
+
+class Heap:
+    """The memory of this process, as large as it is when nothing is worked on.
+
+    Arrays of an image can be part of reference cycles, which Python breaks when it has made many
+    new objects, and a server that idles makes none. The C library then keeps blocks of up to 32 MB
+    for the next image. Together that was more than a gigabyte after one large photo.
+    """
+
+    def __init__(self) -> None:
+        self._level = 0
+        self._trim = _find_trim()
+
+    def settle(self) -> None:
+        """Take what is there now as what is always there: it need not be looked through again."""
+        gc.collect()
+        gc.freeze()
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Return to the system what is not used any more, if it is much."""
+        if self._trim is None or _resident() < self._level + _MARGIN:
+            return
+        gc.collect()
+        self._trim(0)
+        self._level = _resident()
+
+
+def _find_trim() -> Callable[[int], object] | None:
+    """Return glibc's function; other C libraries have none, and less of the habit."""
+    if sys.platform != "linux" or not _STATISTICS.exists():
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process has."""
+    return int(_STATISTICS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,166 @@
+"""The fields of a form as settings: what they may be, and a sentence for everything else."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+
+from nlnet.errors import InputError
+from nlnet.web.catalog import AUTOMATIC, Catalog
+
+NOISES = (AUTOMATIC, "white", "poisson", "camera")
+"""The kinds of noise that may be asked for."""
+
+SAME_FORMAT = "same"
+OUTPUTS = {"png": ".png", "jpeg": ".jpg", "webp": ".webp", "tiff": ".tif", "npy": ".npy"}
+"""The formats that may be asked for, and the suffix of each."""
+
+JPEG_QUALITY = 95
+"""A lower quality would put new artefacts where the noise was."""
+
+LEAST_WHITE, MOST_WHITE = 1e-9, 1e12
+"""Between these, single precision has enough room on both sides."""
+
+KEY_PATTERN = "^[A-Za-z0-9-]{8,64}$"
+"""What a client may call its job."""
+
+FIELDS = (
+    "sigma",
+    "noise",
+    "strength",
+    "model",
+    "data_range",
+    "format",
+    "quality",
+    "preview",
+    "job",
+)
+PREVIEW_FIELDS = ("data_range", "job")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How an upload is to be denoised, and how it is to come back.
+
+    Parameters
+    ----------
+    sigma : float or None
+        Standard deviation of the noise on the 0-255 scale; None to take what is estimated.
+    noise : str
+        One of `NOISES`.
+    strength : tuple of float
+        Share of the noise to remove: of all of it, or of luma and chroma.
+    model : str
+        One of the catalog's names.
+    data_range : float or None
+        The value of white; None for what the file says, or its dtype stands for.
+    format : str
+        One of `OUTPUTS`, or `SAME_FORMAT` for that of the upload.
+    quality : int
+        Of JPEG files, 1 to 100.
+    preview : bool
+        Whether the result is to come with a PNG of 8 bits, which every browser shows.
+    job : str or None
+        The name by which the client asks how far it is.
+    """
+
+    sigma: float | None = None
+    noise: str = AUTOMATIC
+    strength: tuple[float, ...] = (1.0,)
+    model: str = AUTOMATIC
+    data_range: float | None = None
+    format: str = SAME_FORMAT
+    quality: int = JPEG_QUALITY
+    preview: bool = False
+    job: str | None = None
+
+
+def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> Settings:
+    """Return the settings of a form.
+
+    Raises
+    ------
+    InputError, ModelError
+        If a field holds something else than it may.
+    """
+    settings = Settings(
+        sigma=_number(fields, "sigma", 0.0, 255),
+        noise=_choice(fields, "noise", NOISES),
+        strength=_strength(fields.get("strength", "1")),
+        model=fields.get("model", AUTOMATIC),
+        data_range=parse_data_range(fields),
+        format=_choice(fields, "format", (SAME_FORMAT, *OUTPUTS)),
+        quality=_quality(fields.get("quality", str(JPEG_QUALITY))),
+        preview=_choice(fields, "preview", ("no", "yes")) == "yes",
+        job=parse_key(fields),
+    )
+    catalog.check(settings.model)
+    if settings.sigma is not None and settings.noise == "poisson":
+        raise InputError(
+            "sigma is given together with noise 'poisson', whose strength grows with brightness; "
+            "leave sigma out, or choose another noise."
+        )
+    return settings
+
+
+def parse_data_range(fields: Mapping[str, str]) -> float | None:
+    """Return the value of white that a form names, if it does."""
+    return _number(fields, "data_range", LEAST_WHITE, MOST_WHITE)
+
+
+def parse_key(fields: Mapping[str, str]) -> str | None:
+    """Return the name that a client gave its job, if it did."""
+    key = fields.get("job")
+    if key is not None and not re.fullmatch(KEY_PATTERN, key):
+        raise InputError(
+            f"job is {key[:80]!r}, but must be 8 to 64 plain letters, digits or hyphens."
+        )
+    return key
+
+
+def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> float | None:
+    """Return a number above `least`, None for what is to be found out."""
+    text = fields.get(name, AUTOMATIC)
+    if text == AUTOMATIC:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    # Written so that NaN does not pass.
+    if not least < number <= most:
+        raise InputError(
+            f"{name} is {text[:40]!r}, but must be {AUTOMATIC!r} or a number above {least:g} and "
+            f"at most {most:g}."
+        )
+    return number
+
+
+def _choice(fields: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    text = fields.get(name, allowed[0])
+    if text not in allowed:
+        raise InputError(f"{name} is {text[:40]!r}, but must be one of {', '.join(allowed)}.")
+    return text
+
+
+def _strength(text: str) -> tuple[float, ...]:
+    try:
+        shares = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        shares = ()
+    if len(shares) not in (1, 2) or not all(0 <= share <= 1 for share in shares):
+        raise InputError(
+            f"strength is {text[:40]!r}, but must be a number from 0 to 1, or two of them with a "
+            "comma between (luma, chroma)."
+        )
+    return shares
+
+
+def _quality(text: str) -> int:
+    # isascii: other digits of Unicode are digits to Python too.
+    quality = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
+    if not 1 <= quality <= 100:
+        raise InputError(f"quality is {text[:40]!r}, but must be a whole number from 1 to 100.")
+    return quality
