@@ -21,8 +21,8 @@ _NO_CAMERA_NOISE = 1.8
 
 _SHARES = (1.4, 1.0, 0.8)
 """Times that the measured noise is removed at each scale: more than there is at the full size,
-where correlated noise is harder to remove than white noise, and less at coarse ones, for what is left
-there is removed at the finer ones. Chosen on simulated photos."""
+where correlated noise is harder to remove than white noise, and less at coarse ones, for what is
+left there is removed at the finer ones. Chosen on simulated photos."""
 
 
 def decide_noise(
