@@ -26,7 +26,7 @@ from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
 from nlnet.noise.curves import fit_level
-from nlnet.noise.record import Level, Noise
+from nlnet.noise.record import Kind, Level, Noise
 from nlnet.noise.white import estimate_planes, find_extremes
 
 SCALES = 3
@@ -235,7 +235,7 @@ def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:
         if level is None:
             return None
         levels.append(level)
-    kind = "curve" if any(level.nodes for level in levels) else "poisson"
+    kind: Kind = "curve" if any(level.nodes for level in levels) else "poisson"
     noise = Noise(kind, None, tuple(levels)).scaled(sample.unit)
     shifted = tuple(
         dataclasses.replace(

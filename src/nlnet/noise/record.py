@@ -61,7 +61,8 @@ class Level:
     def sigma(self, values: Array | float) -> FloatArray:
         """Return the standard deviation of the noise at these values."""
         if self.nodes:
-            return np.asarray(np.interp(values, *zip(*self.nodes, strict=True)))
+            places, sigmas = np.asarray(self.nodes, np.float64).T
+            return np.asarray(np.interp(np.asarray(values, np.float64), places, sigmas))
         light = np.maximum(np.asarray(values, np.float64) - self.black, 0)
         return np.sqrt(self.gain * light + self.read**2)
 
@@ -203,7 +204,9 @@ def _from_mapping(values: dict[str, Any]) -> Noise:
         raise ValueError("another format")
     levels = tuple(
         Level(
-            *(float(level[name]) for name in ("gain", "read", "black")),
+            gain=float(level["gain"]),
+            read=float(level["read"]),
+            black=float(level["black"]),
             nodes=tuple(_pair(node) for node in level["nodes"]),
         )
         for level in rest.pop("levels")
