@@ -27,7 +27,7 @@ from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_dat
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
 from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
-from nlnet.noise.white import estimate_planes, find_extremes
+from nlnet.noise.white import estimate_planes, find_extremes, patch_size_and_step
 
 SCALES = 3
 """Scales at which correlated noise is measured: the full size, half and quarter of it."""
@@ -130,12 +130,13 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
     """Estimate the noise of (C, H, W) planes, of finite values, in their own units."""
     if kind == "white":
         return _white(planes)
+    patch_size_and_step(planes.shape)  # an image that is too small is refused
+    if kind == "camera":
+        return find_camera_noise(planes) or _white(planes)
     sample = _Sample(planes)
     if kind == "poisson":
         return _dependent(sample, insist=True) or _white(planes)
     flatness = None if sample.constant else measure_flatness(sample.luma, *sample.limits)
-    if kind == "camera":
-        return _camera(sample, flatness) or _white(planes)
     white = _white(planes)
     if flatness is not None and flatness.spectrum > _CORRELATED:
         strength = flatness.levels[0] * sample.unit
@@ -144,6 +145,14 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
     if sample.constant:
         return white
     return _dependent(sample, insist=False) or white
+
+
+def find_camera_noise(planes: Array) -> Noise | None:
+    """Estimate the noise as correlated; None if the image is too small or too even to tell."""
+    if min(planes.shape[1:]) < SIDE:
+        return None
+    sample = _Sample(planes)
+    return None if sample.constant else _camera(sample)
 
 
 class _Sample:
@@ -217,7 +226,8 @@ def _white(planes: Array) -> Noise:
     return Noise("white" if sigma > 0 else "none", sigma, (Level(read=sigma),))
 
 
-def _camera(sample: _Sample, flatness: Flatness | None) -> Noise | None:
+def _camera(sample: _Sample, flatness: Flatness | None = None) -> Noise | None:
+    flatness = flatness or measure_flatness(sample.luma, *sample.limits)
     if flatness is None:
         return None
     sigma = flatness.levels[0] * sample.unit
