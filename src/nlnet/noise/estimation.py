@@ -52,6 +52,9 @@ _DOUBTS = (6.0, 1.0)
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
 
+_DARKEST = 6.0
+"""Standard deviations of the read noise that values may lie below black."""
+
 _CLIPPED_SHARE = 1e-3
 """A value that so many pixels share, and none goes beyond, is one where values were clipped."""
 
@@ -142,8 +145,6 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
         strength = flatness.levels[0] * sample.unit
         if strength > _STRONGER * (white.sigma or 0.0):
             return _camera(sample, flatness) or white
-    if sample.constant:
-        return white
     return _dependent(sample, insist=False) or white
 
 
@@ -238,6 +239,8 @@ def _camera(sample: _Sample, flatness: Flatness | None = None) -> Noise | None:
 
 def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:
     """Return noise that depends on the brightness, if it clearly does or must."""
+    if sample.constant:
+        return None
     channels = [[tile[channel] for tile in sample.tiles] for channel in range(len(sample.tiles[0]))]
     levels = []
     for planes in channels:
@@ -247,12 +250,21 @@ def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:
         levels.append(level)
     kind: Kind = "curve" if any(level.nodes for level in levels) else "poisson"
     noise = Noise(kind, None, tuple(levels)).scaled(sample.unit)
-    shifted = tuple(
-        dataclasses.replace(
-            level,
-            black=level.black + sample.low,
-            nodes=tuple((x + sample.low, sigma) for x, sigma in level.nodes),
-        )
-        for level in noise.levels
+    return dataclasses.replace(
+        noise, levels=tuple(_shifted(level, sample.low) for level in noise.levels)
     )
-    return dataclasses.replace(noise, levels=shifted)
+
+
+def _shifted(level: Level, low: float) -> Level:
+    """Return the level of an image whose least value is not 0 but this.
+
+    One line has many names: the more is read noise, the lower is black. It is named with black at
+    0, unless values so far below 0, or so little noise there, say that black is elsewhere.
+    """
+    if level.nodes:
+        return Level(nodes=tuple((x + low, sigma) for x, sigma in level.nodes))
+    offset = level.offset - level.gain * low
+    read = math.sqrt(max(offset, 0.0))
+    if offset >= 0 and low >= -_DARKEST * read:
+        return Level(level.gain, read)
+    return Level(level.gain, black=-offset / level.gain)
