@@ -20,8 +20,8 @@ _NO_CAMERA_NOISE = 1.2
 """So is correlated noise, which texture can be taken for."""
 
 _SHARES = (1.2, 0.9, 0.7)
-"""Share of the noise's strength that is removed at each scale: what is left of it at a coarse one is
-still removed at the finer ones. Chosen on simulated photos."""
+"""Share of the noise's strength that is removed at each scale: what is left of it at a coarse one
+is still removed at the finer ones. Chosen on simulated photos."""
 
 
 def decide_noise(
