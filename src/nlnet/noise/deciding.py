@@ -50,6 +50,8 @@ def decide_noise(
                 f"The noise record has {len(noise.levels)} levels, one for each color, but the "
                 "image is grayscale."
             )
+        if noise.kind in ("white", "camera"):
+            check_sigma(noise.strength, span)
         return noise
     if sigma is not None and noise != "camera":
         return Noise.white(sigma)

@@ -155,9 +155,10 @@ class Noise:
     @classmethod
     def poisson(cls, gain: float, read: float = 0.0, black: float = 0.0) -> Noise:
         """Return photon noise, ``var = gain * (x - black) + read**2``."""
-        named = {"gain": gain, "read": read, "black": black}
-        numbers = {name: check_number(name, value) for name, value in named.items()}
-        return cls("poisson", None, (Level(**numbers),))
+        level = Level(
+            check_number("gain", gain), check_number("read", read), check_number("black", black)
+        )
+        return cls("poisson", None, (level,))
 
     @property
     def correlated(self) -> bool:
