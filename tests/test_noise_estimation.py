@@ -292,7 +292,7 @@ def test_images_that_are_too_small(shape: tuple[int, ...], kind: str | None) -> 
 @pytest.mark.parametrize(
     ("image", "options", "message"),
     [
-        (np.full((16, 16), np.nan), {}, "256 values that are NaN"),
+        (np.full((16, 16), np.nan), {}, "256 of the image's 256 pixels are masked or NaN"),
         (np.full((16, 16), np.inf), {}, "infinite"),
         (np.zeros((16, 16), bool), {}, "dtype is bool"),
         (np.zeros((16, 16), np.int64), {}, "dtype is int64"),
@@ -306,6 +306,24 @@ def test_images_that_are_too_small(shape: tuple[int, ...], kind: str | None) -> 
 def test_bad_input(image: np.ndarray, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         nlnet.estimate_noise(image, **options)
+
+
+@pytest.mark.parametrize("sort", ["white", "poisson", "camera"])
+def test_masked_pixels_are_left_out(sort: str) -> None:
+    image = clean("scene")
+    noisy = {
+        "white": lambda: add_noise(image, 12),
+        "poisson": lambda: photon_noise(image, 4, 2),
+        "camera": lambda: image + correlated_noise(image.shape, [1, 2, 1], 12),
+    }[sort]()
+    expected = estimate(noisy)
+    hidden = np.zeros(image.shape, bool)
+    hidden[100:200, 100:220] = True
+    spoilt = np.where(hidden, np.nan, noisy)
+    found = estimate(spoilt)
+    assert found == estimate(np.ma.MaskedArray(np.where(hidden, -1e9, noisy), mask=hidden))
+    assert found.kind == expected.kind == sort
+    assert found.sigma_at(100) == pytest.approx(expected.sigma_at(100), rel=0.1)
 
 
 # Large images
