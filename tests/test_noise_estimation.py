@@ -151,6 +151,34 @@ def test_each_channel_has_its_own_gain() -> None:
     assert swapped == found
 
 
+def other_noise(image: np.ndarray) -> np.ndarray:
+    """Noise that is strongest in the middle, as a tone curve makes it: 4 to 16."""
+    sigma = 4 + 12 * np.exp(-(((image - 120) / 45) ** 2))
+    return np.asarray(image + sigma * np.random.default_rng(0).standard_normal(image.shape))
+
+
+def ramp() -> np.ndarray:
+    return np.tile(np.linspace(10, 240, 400), (320, 1))
+
+
+def test_noise_that_follows_no_line() -> None:
+    """To 20 percent, where it is not cut off by the width of a bin."""
+    found = estimate(other_noise(ramp()))
+    assert found.kind == "curve"
+    values = np.array([30.0, 90.0, 120.0, 150.0, 220.0])
+    truth = 4 + 12 * np.exp(-(((values - 120) / 45) ** 2))
+    np.testing.assert_allclose(found.levels[0].sigma(values), truth, rtol=0.2)
+
+
+def test_a_curve_in_one_channel_and_lines_in_others() -> None:
+    noisy = np.dstack([photon_noise(ramp(), 2, 0), other_noise(ramp()), photon_noise(ramp(), 4, 0)])
+    found = estimate(noisy)
+    assert found.kind == "curve"
+    assert [bool(level.nodes) for level in found.levels] == [False, True, False]
+    assert found.levels[2].gain == pytest.approx(4, rel=0.1)
+    assert nlnet.denoise(noisy, data_range=255).std(axis=0).mean() < 4  # of 4 to 30
+
+
 def test_photons_in_integers() -> None:
     noisy = np.clip(photon_noise(clean("scene"), 4, 3), 0, 65535)
     found = estimate(np.rint(noisy).astype(np.uint16))

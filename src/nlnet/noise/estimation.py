@@ -21,7 +21,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nlnet import color
 from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
 from nlnet.masks import fill, find_mask
@@ -40,8 +39,9 @@ _CORRELATED = 3.0
 _STRONGER = 1.7
 """Times that the noise of flat blocks must be stronger than what fits white noise."""
 
-_OCTAVE = 0.75
-"""Growth from one scale to the next, in natural logarithms, that noise reaches at most."""
+_GROWTH = ((0.4, 0.65), (0.2, 0.5))
+"""Least and largest growth of correlated noise from one scale to the next, in natural logarithms;
+more is texture, less is an error of the measurement."""
 
 _SPREAD = 0.16
 """How far apart flat blocks of noise are; if it is more, there is texture in them."""
@@ -52,6 +52,11 @@ _DOUBTS = (6.0, 1.0)
 """What correlates the noise has softened the image, too. How far the logarithm of low over high
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
+
+_USUAL = 5.0
+_TRUST_IN_USUAL = 0.45
+"""Noise of photos, if white is 255, in the middle of the simulated cameras; JPEG takes much of weak
+noise out of flat blocks, but not out of the image, so that a low measurement is too low."""
 
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
@@ -126,13 +131,21 @@ class Flatness:
         Standard deviation of the noise at each scale, times the scale, as far as it is noise.
     spectrum : float
         How many times stronger low frequencies are than high ones.
+    softness : float
+        Logarithm of the power of low frequencies over that of high ones where there is texture.
     certainty : float
         Share of what was measured that is noise rather than texture.
     """
 
     levels: tuple[float, ...]
     spectrum: float
+    softness: float
     certainty: float
+
+    @property
+    def correlated(self) -> bool:
+        """Whether the noise is correlated, and the image as soft as what correlates it makes it."""
+        return self.spectrum > _CORRELATED and self.softness > _SHARP
 
 
 def find_noise(planes: Array, kind: str | None) -> Noise:
@@ -145,9 +158,9 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
     sample = _Sample(planes)
     if kind == "poisson":
         return _dependent(sample, insist=True) or _white(planes)
-    flatness = None if sample.constant else measure_flatness(sample.luma, *sample.limits)
+    flatness = sample.flatness()
     white = _white(planes)
-    if flatness is not None and flatness.spectrum > _CORRELATED:
+    if flatness is not None and flatness.correlated:
         strength = flatness.levels[0] * sample.unit
         if strength > _STRONGER * (white.sigma or 0.0):
             return _camera(sample, flatness) or white
@@ -178,14 +191,16 @@ class _Sample:
         self.limits = (0.01 if clipped[0] else -math.inf, 254.99 if clipped[1] else math.inf)
         self.tiles = [] if self.constant else [self._scaled(tile) for tile in sample_tiles(planes)]
 
-    @property
-    def luma(self) -> list[Array]:
-        """The tiles in gray; white noise of all channels is as strong there as in each."""
-        if len(self.tiles[0]) == 1:
-            return [tile[0] for tile in self.tiles]
-        # The mean of three channels has noise of 1 / sqrt(3); its values are scaled with it.
-        weights = color.OPPONENT[0].astype(np.float32) * np.float32(math.sqrt(3))
-        return [np.tensordot(weights, tile, 1) for tile in self.tiles]
+    def flatness(self) -> Flatness | None:
+        """Look at the image in gray, scaled so that white noise is as strong there as in color."""
+        if self.constant:
+            return None
+        channels = len(self.tiles[0])
+        # The mean of three channels has noise of 1 / sqrt(3).
+        scale = math.sqrt(channels)
+        gray = [np.float32(scale) * tile.mean(axis=0) for tile in self.tiles]
+        low, high = self.limits
+        return measure_flatness(gray, scale * low, scale * high)
 
     def _scaled(self, tile: Array) -> Array:
         precise = np.float32 if tile.dtype.itemsize < 4 else np.float64
@@ -196,7 +211,7 @@ class _Sample:
 def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatness | None:
     """Look at the flattest blocks of planes at several scales; None if there are too few."""
     measured: list[float] = []
-    spectrum, certainty, doubt = 0.0, 1.0, 0.0
+    spectrum, softness, certainty = 0.0, 0.0, 1.0
     for scale in range(SCALES):
         factor = 2**scale
         blocks = cut_blocks([factor * plane for plane in planes], factor * low, factor * high)
@@ -210,20 +225,24 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
         measured.append(0.5 * math.log(max(variance, 1e-6)))
         if scale == 0:
             spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
-            doubt = _doubt(blocks.sharpness())
+            softness = -math.log(max(blocks.sharpness(), 1e-9))
         if scale == 1:
-            certainty = math.exp(-doubt * max(alike[-1].spread - _SPREAD, 0))
+            certainty = math.exp(-_doubt(softness) * max(alike[-1].spread - _SPREAD, 0))
         planes = [halve(plane) for plane in planes]
     if len(measured) < 2:
         return None
     levels = [measured[0] + math.log(certainty)]
-    for before, after in itertools.pairwise(measured):
-        levels.append(levels[-1] + min(max(after - before, 0.0), _OCTAVE))
-    return Flatness(tuple(map(math.exp, levels)), spectrum, certainty)
+    for (before, after), limits in zip(itertools.pairwise(measured), _GROWTH, strict=False):
+        levels.append(levels[-1] + float(np.clip(after - before, *limits)))
+    return Flatness(tuple(map(math.exp, levels)), spectrum, softness, certainty)
 
 
-def _doubt(sharpness: float) -> float:
-    softness = -math.log(max(sharpness, 1e-9))
+def _expected(level: float) -> float:
+    """Return a level that was measured as low as what it likely is: that of a photo."""
+    return float(max(level, level ** (1 - _TRUST_IN_USUAL) * _USUAL**_TRUST_IN_USUAL))
+
+
+def _doubt(softness: float) -> float:
     share = min(max((softness - _SHARP) / (_SOFT - _SHARP), 0.0), 1.0)
     return _DOUBTS[0] + share * (_DOUBTS[1] - _DOUBTS[0])
 
@@ -234,10 +253,10 @@ def _white(planes: Array) -> Noise:
 
 
 def _camera(sample: _Sample, flatness: Flatness | None = None) -> Noise | None:
-    flatness = flatness or measure_flatness(sample.luma, *sample.limits)
+    flatness = flatness or sample.flatness()
     if flatness is None:
         return None
-    sigma = flatness.levels[0] * sample.unit
+    sigma = _expected(flatness.levels[0]) * sample.unit
     octaves = tuple(level / flatness.levels[0] for level in flatness.levels)
     level = Level(read=sigma)
     return Noise("camera", sigma, (level,), octaves, certainty=flatness.certainty)
