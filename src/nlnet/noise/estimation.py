@@ -46,8 +46,8 @@ more is texture, less is an error of the measurement."""
 _SPREAD = 0.16
 """How far apart flat blocks of noise are; if it is more, there is texture in them."""
 
-_SHARP = 4.0
-_SOFT = 5.2
+_SHARP = 4.4
+_SOFT = 5.4
 _DOUBTS = (6.0, 1.0)
 """What correlates the noise has softened the image, too. How far the logarithm of low over high
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
