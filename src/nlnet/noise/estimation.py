@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
+from nlnet.masks import fill, find_mask
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
 from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
@@ -80,7 +81,8 @@ def estimate_noise(
     Parameters
     ----------
     image : array
-        As for :func:`nlnet.denoise`; at least 8 pixels high and wide.
+        As for :func:`nlnet.denoise`; at least 8 pixels high and wide. Masked pixels and NaN are
+        left out.
     kind : {"white", "poisson", "camera"}, optional
         Insist on this kind, and find only how strong it is.
     data_range : float, optional
@@ -114,9 +116,13 @@ def estimate_noise(
     pixels = np.asarray(image)
     check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    check_finite(pixels)
-    span = find_data_range(pixels, data_range)
-    return decide_noise(to_planes(pixels, axis), span, None, kind)
+    planes = to_planes(pixels, axis)
+    hidden = find_mask(image, None, axis)
+    if hidden is not None:
+        planes = fill(planes, hidden)
+    check_finite(planes)
+    span = find_data_range(planes, data_range)
+    return decide_noise(planes, span, None, kind)
 
 
 @dataclasses.dataclass(frozen=True)
