@@ -1,0 +1,186 @@
+"""What is to be done with each page, as far as it is known; the rest when pages are looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, TypeAlias, cast
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+from dask.delayed import delayed
+from dask.graph_manipulation import clone
+
+from nlnet.arrays import Array
+from nlnet.dask.chunks import image_axes, stand_in
+from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
+from nlnet.denoising import _FAR_ABOVE, _find_box
+from nlnet.errors import InputError
+from nlnet.inputs import DATA_RANGES, check_data_range, check_dtype, find_data_range
+from nlnet.noise.deciding import check_request, decide_noise, pyramid_sigmas
+from nlnet.noise.estimation import SCALES
+from nlnet.noise.record import Noise
+from nlnet.projection import Box
+
+Sigma: TypeAlias = float | npt.ArrayLike | None
+"""One standard deviation for all pages, one for each, or None to estimate it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PagePlan:
+    """What is to be done with a page.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise to remove.
+    span : float
+        The data range.
+    box : (low, high) or None
+        Values that the result is kept in.
+    """
+
+    noise: Noise
+    span: float
+    box: Box | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to remove, or nothing that float32 could tell apart."""
+        noise = self.noise
+        negligible = noise.sigma is not None and noise.sigma <= self.span * np.finfo(np.float32).eps
+        return noise.kind == "none" or negligible
+
+    def to_json(self) -> str:
+        """Return the plan as a line of JSON."""
+        return json.dumps({"noise": self.noise.to_json(), "span": self.span, "box": self.box})
+
+    @classmethod
+    def from_json(cls, text: str) -> PagePlan:
+        """Read what :meth:`to_json` wrote."""
+        values = json.loads(text)
+        box = values["box"]
+        noise = Noise.from_json(values["noise"])
+        return cls(noise, values["span"], None if box is None else (box[0], box[1]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a user says about the noise and the values of an array, as for `nlnet.dask.denoise`."""
+
+    sigma: Sigma = None
+    noise: str | Noise | None = None
+    data_range: float | None = None
+    clip: bool | None = None
+
+    @property
+    def scales(self) -> int:
+        """At how many scales noise may have to be removed."""
+        if isinstance(self.noise, Noise):
+            return len(pyramid_sigmas(self.noise)) if self.noise.correlated else 1
+        estimated = self.noise is None and self.sigma is None
+        return SCALES if estimated or self.noise == "camera" else 1
+
+    @property
+    def estimates(self) -> bool:
+        """Whether something about the noise is to be found out."""
+        if isinstance(self.noise, Noise):
+            return False
+        return self.sigma is None or self.noise == "camera"
+
+    def looks(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether the values have to be looked at before a page can be denoised."""
+        native = dtype.newbyteorder("=")
+        if self.estimates or (self.data_range is None and DATA_RANGES[native] is None):
+            return True
+        if dtype.kind == "u" and (self.data_range or math.inf) >= np.iinfo(native).max:
+            return False  # no value can lie outside
+        return self.clip is None or self.data_range is not None
+
+    def sigma_of_pages(self, shape: tuple[int, ...]) -> Array:
+        """Return sigma for each page, None where it is to be estimated.
+
+        Raises
+        ------
+        InputError
+            If there are several, but not one for each page.
+        """
+        sigmas = np.empty(shape, object)
+        if self.sigma is None or np.ndim(self.sigma) == 0:
+            sigmas.fill(self.sigma)
+            return sigmas
+        given = np.asarray(self.sigma)
+        if given.shape != shape:
+            raise InputError(
+                f"sigma has shape {given.shape}, but must be one number, or one for each page, of "
+                f"shape {shape}."
+            )
+        sigmas[...] = given
+        return sigmas
+
+    def check(self, sigmas: Array, dtype: np.dtype[Any]) -> None:
+        """Raise InputError if that cannot be asked for, as far as it can be told by now."""
+        span = DATA_RANGES[dtype.newbyteorder("=")]
+        if self.data_range is not None:
+            span = check_data_range(self.data_range)
+        for sigma in sigmas.ravel():
+            check_request(sigma, self.noise, math.inf if span is None else span)
+
+    def plan(self, planes: Array, sigma: float | None) -> PagePlan:
+        """Decide what is to be done with (C, H, W) planes, or a sample of them."""
+        span = find_data_range(planes, self.data_range)
+        noise = decide_noise(planes, span, sigma, self.noise)
+        box = None
+        if noise.kind != "none":
+            box = _find_box(planes, span, noise, self.clip, self.data_range)
+        return PagePlan(noise, span, box)
+
+
+def plan_pages(
+    array: da.Array, request: Request, *, channel_axis: int | None, stacked: int
+) -> da.Array:
+    """Return a plan for each page, chunked as the first axes of the array.
+
+    Where values have to be looked at, that is done when it is computed, and then once more for the
+    denoising: otherwise all chunks would wait in memory until the last of them has been looked at.
+
+    Raises
+    ------
+    InputError
+        If the array or the request cannot be used.
+    """
+    page = stand_in(array, stacked)
+    check_dtype(page)
+    _, channels = image_axes(page, channel_axis)
+    leading = array.shape[:stacked]
+    sigmas = request.sigma_of_pages(leading)
+    request.check(sigmas, array.dtype)
+    if 0 in leading or not request.looks(array.dtype):
+        plans = np.empty(leading, object)
+        for index in np.ndindex(leading):
+            plans[index] = request.plan(np.zeros((1, 1, 1), array.dtype), sigmas[index])
+        return from_known(plans, array)
+    copy = clone(array)
+    limit = math.inf if request.data_range is None else _FAR_ABOVE * request.data_range
+    found = []
+    for index in np.ndindex(leading):
+        sample = sample_planes(
+            to_lazy_planes(copy[index], channels),
+            tiles=request.estimates and request.noise != "white",
+            patches=request.estimates,
+            limit=limit,
+        )
+        found.append(lazy_object(delayed(_plan)(sample, request, sigmas[index])))
+    plans = da.stack(found).reshape(leading) if stacked else found[0]
+    return plans.rechunk(array.chunks[:stacked])
+
+
+def from_known(plans: Array, array: da.Array) -> da.Array:
+    """Return plans that are known as a dask array, chunked as the first axes of `array`."""
+    return da.from_array(plans, chunks=array.chunks[: plans.ndim], name=False)
+
+
+def _plan(sample: Array | SampledPlanes, request: Request, sigma: float | None) -> PagePlan:
+    return request.plan(cast(Array, sample), sigma)
