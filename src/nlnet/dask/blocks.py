@@ -157,7 +157,7 @@ def _coarse_change(
         work=work,
         scale=scale + 1,
     )
-    return denoise_chunks(half, plans, work, scales, scale + 1) - half
+    return cast(da.Array, denoise_chunks(half, plans, work, scales, scale + 1) - half)
 
 
 def _with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
@@ -267,7 +267,7 @@ class _Corrected(Network):
 def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], PagePlan]]:
     """Yield where the pages of a chunk are, and what is to be done with them."""
     for page in np.ndindex(plans.shape):
-        yield page, plans[page]
+        yield page, plans.item(page)
 
 
 def _ignore(share: float) -> None:

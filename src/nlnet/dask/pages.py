@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import dask.array as da
 import numpy as np
-import numpy.typing as npt
 from dask.delayed import delayed
 from dask.graph_manipulation import clone
 
@@ -17,15 +16,12 @@ from nlnet.arrays import Array
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
 from nlnet.denoising import _FAR_ABOVE, _find_box
-from nlnet.errors import InputError
-from nlnet.inputs import DATA_RANGES, check_data_range, check_dtype, find_data_range
-from nlnet.noise.deciding import check_request, decide_noise, pyramid_sigmas
+from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
+from nlnet.noise.deciding import decide_noise, pyramid_sigmas
 from nlnet.noise.estimation import SCALES
 from nlnet.noise.record import Noise
 from nlnet.projection import Box
-
-Sigma: TypeAlias = float | npt.ArrayLike | None
-"""One standard deviation for all pages, one for each, or None to estimate it."""
+from nlnet.stacks import Sigma, check_pages, sigma_of_pages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +47,7 @@ class PagePlan:
         """Whether there is nothing to remove, or nothing that float32 could tell apart."""
         noise = self.noise
         negligible = noise.sigma is not None and noise.sigma <= self.span * np.finfo(np.float32).eps
-        return noise.kind == "none" or negligible
+        return noise.kind == "none" or bool(negligible)
 
     def to_json(self) -> str:
         """Return the plan as a line of JSON."""
@@ -99,35 +95,6 @@ class Request:
             return False  # no value can lie outside
         return self.clip is None or self.data_range is not None
 
-    def sigma_of_pages(self, shape: tuple[int, ...]) -> Array:
-        """Return sigma for each page, None where it is to be estimated.
-
-        Raises
-        ------
-        InputError
-            If there are several, but not one for each page.
-        """
-        sigmas = np.empty(shape, object)
-        if self.sigma is None or np.ndim(self.sigma) == 0:
-            sigmas.fill(self.sigma)
-            return sigmas
-        given = np.asarray(self.sigma)
-        if given.shape != shape:
-            raise InputError(
-                f"sigma has shape {given.shape}, but must be one number, or one for each page, of "
-                f"shape {shape}."
-            )
-        sigmas[...] = given
-        return sigmas
-
-    def check(self, sigmas: Array, dtype: np.dtype[Any]) -> None:
-        """Raise InputError if that cannot be asked for, as far as it can be told by now."""
-        span = DATA_RANGES[dtype.newbyteorder("=")]
-        if self.data_range is not None:
-            span = check_data_range(self.data_range)
-        for sigma in sigmas.ravel():
-            check_request(sigma, self.noise, math.inf if span is None else span)
-
     def plan(self, planes: Array, sigma: float | None) -> PagePlan:
         """Decide what is to be done with (C, H, W) planes, or a sample of them."""
         span = find_data_range(planes, self.data_range)
@@ -155,12 +122,12 @@ def plan_pages(
     check_dtype(page)
     _, channels = image_axes(page, channel_axis)
     leading = array.shape[:stacked]
-    sigmas = request.sigma_of_pages(leading)
-    request.check(sigmas, array.dtype)
+    sigmas = sigma_of_pages(request.sigma, leading)
+    check_pages(sigmas, request.noise, array.dtype, request.data_range)
     if 0 in leading or not request.looks(array.dtype):
         plans = np.empty(leading, object)
         for index in np.ndindex(leading):
-            plans[index] = request.plan(np.zeros((1, 1, 1), array.dtype), sigmas[index])
+            plans[index] = request.plan(np.zeros((1, 1, 1), array.dtype), sigmas.item(index))
         return from_known(plans, array)
     copy = clone(array)
     limit = math.inf if request.data_range is None else _FAR_ABOVE * request.data_range
@@ -172,14 +139,15 @@ def plan_pages(
             patches=request.estimates,
             limit=limit,
         )
-        found.append(lazy_object(delayed(_plan)(sample, request, sigmas[index])))
-    plans = da.stack(found).reshape(leading) if stacked else found[0]
-    return plans.rechunk(array.chunks[:stacked])
+        found.append(lazy_object(delayed(_plan)(sample, request, sigmas.item(index))))
+    lazy = da.stack(found).reshape(leading) if stacked else found[0]
+    return cast(da.Array, lazy.rechunk(array.chunks[:stacked]))
 
 
 def from_known(plans: Array, array: da.Array) -> da.Array:
     """Return plans that are known as a dask array, chunked as the first axes of `array`."""
-    return da.from_array(plans, chunks=array.chunks[: plans.ndim], name=False)
+    chunked = da.from_array(plans, chunks=array.chunks[: plans.ndim], name=False)
+    return cast(da.Array, chunked)
 
 
 def _plan(sample: Array | SampledPlanes, request: Request, sigma: float | None) -> PagePlan:

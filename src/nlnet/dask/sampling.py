@@ -171,8 +171,8 @@ def sample_planes(
     size, step = patch_size_and_step(planes.shape) if patches else (1, 1)
     wanted = sample_tiles(cast(Array, planes))
     if wanted[0] is planes:
-        return delayed(_checked)(planes.rechunk(-1).to_delayed().item())
-    return delayed(_gather)(
+        return cast(Delayed, delayed(_checked)(_in_one_piece(planes)))
+    gathered = delayed(_gather)(
         planes.shape,
         planes.dtype,
         [delayed(Summary.of)(block, limit) for block in planes.to_delayed().ravel()],
@@ -182,6 +182,7 @@ def sample_planes(
         step,
         limit,
     )
+    return cast(Delayed, gathered)
 
 
 def _patches(planes: da.Array, size: int, step: int) -> da.Array:
@@ -190,7 +191,7 @@ def _patches(planes: da.Array, size: int, step: int) -> da.Array:
         (np.arange(0, length - size + 1, step)[:, np.newaxis] + np.arange(size)).ravel()
         for length in planes.shape[1:]
     )
-    return planes[:, rows][:, :, columns]
+    return cast(da.Array, planes[:, rows][:, :, columns])
 
 
 def _in_one_piece(array: da.Array) -> Delayed:
@@ -242,7 +243,8 @@ def _tile_corners(shape: tuple[int, int, int]) -> list[tuple[int, int]]:
 
 def to_lazy_planes(page: da.Array, channels: int | None) -> da.Array:
     """Return a page with its channels first, (C, H, W)."""
-    return page[np.newaxis] if channels is None else da.moveaxis(page, channels, 0)
+    planes = page[np.newaxis] if channels is None else da.moveaxis(page, channels, 0)
+    return cast(da.Array, planes)
 
 
 def lazy_object(value: Any) -> da.Array:
