@@ -6,7 +6,7 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -154,10 +154,13 @@ def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
     [0.1, 0.1]
     """
     sigmas = np.empty(pages, object)
-    if sigma is None or np.ndim(sigma) == 0:
+    if not isinstance(sigma, Sequence) and not hasattr(sigma, "shape"):
         sigmas.fill(sigma)
         return sigmas
     given = np.asarray(sigma)
+    if given.ndim == 0:
+        sigmas.fill(given.item())
+        return sigmas
     if given.shape != pages:
         raise InputError(
             f"sigma has shape {given.shape}, but must be one number, or one for each page, of "

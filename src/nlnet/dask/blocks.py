@@ -20,11 +20,10 @@ from typing import Any, cast
 import dask.array as da
 import numpy as np
 from dask.array.overlap import overlap, trim_internal
-from dask.graph_manipulation import clone
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.coarse_to_fine import enlarged, halve, scales_for
-from nlnet.dask.chunks import even_chunks, merge_small
+from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.pages import PagePlan
 from nlnet.denoising import choose_model
 from nlnet.inputs import check_finite, from_planes, to_planes
@@ -147,10 +146,10 @@ def _coarse_change(
     chunks = list(roomy.chunks)
     for axis in work.image_axes:
         chunks[axis] = tuple(length // 2 for length in chunks[axis])
-    # Cloned, so that no chunk waits in memory until the smaller scales are done.
+    # Computed apart, so that no chunk waits in memory until the smaller scales are done.
     half = _map_pages(
         _halve_block,
-        [clone(roomy)],
+        [computed_apart(roomy)],
         plans,
         tuple(chunks),
         np.dtype(np.float32),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import uuid
 from collections.abc import Sequence
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -77,6 +79,25 @@ def stand_in(array: da.Array, stacked: int = 0) -> Array:
             "array.compute_chunk_sizes() finds out."
         )
     return np.broadcast_to(np.zeros((), array.dtype), array.shape[stacked:])
+
+
+def computed_apart(array: da.Array) -> da.Array:
+    """Return the same array, whose chunks are computed anew rather than held for both uses."""
+    tasks = dict(array.__dask_graph__())
+    if not all(hasattr(task, "substitute") for task in tasks.values()):
+        return array  # tasks in dask's old form: held for both uses, which is right as well
+    # Not by dask's own `clone`, which loses dependencies of arrays that were rechunked.
+    token = uuid.uuid4().hex
+    renamed = {key: _renamed(key, token) for key in tasks}
+    graph = {
+        renamed[key]: task.substitute(renamed, key=renamed[key]) for key, task in tasks.items()
+    }
+    return da.Array(graph, _renamed(array.name, token), array.chunks, meta=array)
+
+
+def _renamed(key: Any, token: str) -> Any:
+    """Return another key for a task: of a chunk it is a tuple that begins with a name."""
+    return (f"{key[0]}-{token}", *key[1:]) if isinstance(key, tuple) else f"{key}-{token}"
 
 
 def image_axes(page: Array, channel_axis: int | None) -> tuple[tuple[int, int], int | None]:

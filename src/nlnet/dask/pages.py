@@ -10,10 +10,9 @@ from typing import Any, cast
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
-from dask.graph_manipulation import clone
 
 from nlnet.arrays import Array
-from nlnet.dask.chunks import image_axes, stand_in
+from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
 from nlnet.denoising import _FAR_ABOVE, _find_box
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
@@ -36,11 +35,14 @@ class PagePlan:
         The data range.
     box : (low, high) or None
         Values that the result is kept in.
+    average : float
+        Standard deviation of the noise on average, as far as it can be told.
     """
 
     noise: Noise
     span: float
     box: Box | None
+    average: float
 
     @property
     def idle(self) -> bool:
@@ -51,15 +53,15 @@ class PagePlan:
 
     def to_json(self) -> str:
         """Return the plan as a line of JSON."""
-        return json.dumps({"noise": self.noise.to_json(), "span": self.span, "box": self.box})
+        values = dataclasses.asdict(self) | {"noise": self.noise.to_json()}
+        return json.dumps(values, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> PagePlan:
         """Read what :meth:`to_json` wrote."""
         values = json.loads(text)
-        box = values["box"]
-        noise = Noise.from_json(values["noise"])
-        return cls(noise, values["span"], None if box is None else (box[0], box[1]))
+        box = None if values["box"] is None else tuple(values["box"])
+        return cls(**values | {"noise": Noise.from_json(values["noise"]), "box": box})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +95,10 @@ class Request:
             return True
         if dtype.kind == "u" and (self.data_range or math.inf) >= np.iinfo(native).max:
             return False  # no value can lie outside
-        return self.clip is None or self.data_range is not None
+        if self.clip is None:
+            return True
+        # What is clipped must not be most of the image, because of a wrong range.
+        return self.clip and self.data_range is not None
 
     def plan(self, planes: Array, sigma: float | None) -> PagePlan:
         """Decide what is to be done with (C, H, W) planes, or a sample of them."""
@@ -102,7 +107,8 @@ class Request:
         box = None
         if noise.kind != "none":
             box = _find_box(planes, span, noise, self.clip, self.data_range)
-        return PagePlan(noise, span, box)
+        average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
+        return PagePlan(noise, span, box, average)
 
 
 def plan_pages(
@@ -126,10 +132,11 @@ def plan_pages(
     check_pages(sigmas, request.noise, array.dtype, request.data_range)
     if 0 in leading or not request.looks(array.dtype):
         plans = np.empty(leading, object)
+        gray = _gray_planes(1 if channels is None else page.shape[channels], array.dtype, request)
         for index in np.ndindex(leading):
-            plans[index] = request.plan(np.zeros((1, 1, 1), array.dtype), sigmas.item(index))
+            plans[index] = request.plan(gray, sigmas.item(index))
         return from_known(plans, array)
-    copy = clone(array)
+    copy = computed_apart(array)
     limit = math.inf if request.data_range is None else _FAR_ABOVE * request.data_range
     found = []
     for index in np.ndindex(leading):
@@ -142,6 +149,12 @@ def plan_pages(
         found.append(lazy_object(delayed(_plan)(sample, request, sigmas.item(index))))
     lazy = da.stack(found).reshape(leading) if stacked else found[0]
     return cast(da.Array, lazy.rechunk(array.chunks[:stacked]))
+
+
+def _gray_planes(channels: int, dtype: np.dtype[Any], request: Request) -> Array:
+    """Return an image of middle gray, which stands for pages that need not be looked at."""
+    span = request.data_range or DATA_RANGES[dtype.newbyteorder("=")] or 1.0
+    return np.full((channels, 1, 1), span / 2).astype(dtype)
 
 
 def from_known(plans: Array, array: da.Array) -> da.Array:

@@ -25,16 +25,18 @@ from nlnet.noise.white import Extremes, find_extremes, patch_size_and_step
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """The extremes of a chunk or of a whole page, and how many values are above a limit."""
+    """The extremes and the sum of a chunk or a whole page, and how many values exceed a limit."""
 
     extremes: Extremes
+    total: float
     above: int
 
     @classmethod
     def of(cls, block: Array, limit: float) -> Summary:
         """Look at a chunk, all values of which must be finite."""
         check_finite(block)
-        return cls(find_extremes(block), int(np.count_nonzero(block > limit)))
+        total = float(block.sum(dtype=np.float64))
+        return cls(find_extremes(block), total, int(np.count_nonzero(block > limit)))
 
     @classmethod
     def merge(cls, parts: Sequence[Summary]) -> Summary:
@@ -48,7 +50,8 @@ class Summary:
             sum(part.high_count for part in each if part.high == high),
             sum(part.count for part in each),
         )
-        return cls(extremes, sum(part.above for part in parts))
+        total = math.fsum(part.total for part in parts)
+        return cls(extremes, total, sum(part.above for part in parts))
 
 
 class _Count:
@@ -126,6 +129,13 @@ class SampledPlanes:
         """Return the largest value of the whole image."""
         return self._summary.extremes.high
 
+    def mean(self) -> float:
+        """Return the mean of the whole image."""
+        return self._summary.total / self.size
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
     def __eq__(self, value: object) -> _Count:  # type: ignore[override]
         """Count the values that are one of the extremes."""
         extremes = self._summary.extremes
@@ -169,14 +179,14 @@ def sample_planes(
         are NaN, infinite or too large.
     """
     size, step = patch_size_and_step(planes.shape) if patches else (1, 1)
-    wanted = sample_tiles(cast(Array, planes))
+    wanted = cast(list[da.Array], sample_tiles(cast(Array, planes)))
     if wanted[0] is planes:
         return cast(Delayed, delayed(_checked)(_in_one_piece(planes)))
     gathered = delayed(_gather)(
         planes.shape,
         planes.dtype,
-        [delayed(Summary.of)(block, limit) for block in planes.to_delayed().ravel()],
-        [_in_one_piece(cast(da.Array, tile)) for tile in wanted] if tiles else [],
+        [delayed(Summary.of)(block, limit) for block in _tasks(planes)],
+        [_in_one_piece(tile) for tile in wanted] if tiles else [],
         _in_one_piece(_patches(planes, size, step)) if patches else None,
         size,
         step,
@@ -195,7 +205,13 @@ def _patches(planes: da.Array, size: int, step: int) -> da.Array:
 
 
 def _in_one_piece(array: da.Array) -> Delayed:
-    return cast(Delayed, array.rechunk(-1).to_delayed().item())
+    return _tasks(array.rechunk(-1))[0]
+
+
+def _tasks(array: da.Array) -> list[Delayed]:
+    # Not optimized, which is done to the graph as a whole: parts that were fused on their own, here
+    # and for another page, would not fit together.
+    return cast(list[Delayed], array.to_delayed(optimize_graph=False).ravel().tolist())
 
 
 def _checked(planes: Array) -> Array:
