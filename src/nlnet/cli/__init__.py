@@ -24,6 +24,7 @@ from nlnet.cli import (
     import_model,
     inspect_model,
     models,
+    noise,
     serve,
     train,
 )
@@ -36,6 +37,7 @@ EXIT_INTERRUPTED = 130
 
 _COMMANDS = (
     denoise,
+    noise,
     compare,
     serve,
     evaluate,
