@@ -24,9 +24,9 @@ from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, find_data
 from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Camera, Floats, read_picture
 from nlnet.metrics import psnr
+from nlnet.noise.stabilisation import Anscombe
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.mosaic import denoise_mosaic
-from nlnet.raw.stabilisation import stabilise, unstabilise
 
 LEVELS = (20.0, 100.0, 500.0, 2500.0)
 """Photons at a white pixel behind the green filter."""
@@ -123,7 +123,8 @@ def after_demosaicing(noisy: Floats, truth: Floats) -> Iterator[float]:
 
 
 def _stabilised(route: Callable[[Floats], Floats], noisy: Floats, read: float) -> Floats:
-    return unstabilise(route(stabilise(noisy.astype(np.float64), 1.0, read)), 1.0, read)
+    transform = Anscombe(1.0, read**2)
+    return transform.inverse(route(transform.forward(noisy.astype(np.float64))))
 
 
 def _shipped(noisy: Floats, gain: float, read: float) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 import nlnet
 from benchmarks.raw_camera import WHITE_BALANCE, Floats
 from nlnet.color import OPPONENT
+from nlnet.model import select_model
 
 Route = Callable[[Floats], Floats]
 
@@ -89,9 +90,11 @@ def _quad_basis() -> Floats:
 
 def _denoise(image: Floats, sigma: float) -> Floats:
     contrast = max(float(image.max() - image.min()), sigma)
-    axis = None if image.ndim == 2 else 0
+    family, axis = ("gray-5x5", None) if image.ndim == 2 else ("color-5x5", 0)
+    model = select_model(family, sigma * 255 / contrast)
+    white = max(float(image.max()), sigma)
     return np.asarray(
-        nlnet.denoise(image, sigma, data_range=contrast, channel_axis=axis, clip=False)
+        nlnet.denoise(image, sigma, model=model, data_range=white, channel_axis=axis, clip=False)
     )
 
 

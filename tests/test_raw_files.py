@@ -15,6 +15,7 @@ from nlnet.errors import Cancelled, FileError, InputError
 from nlnet.file_denoising import Settings, denoise_file
 from nlnet.images import read_image
 from nlnet.metrics import psnr
+from nlnet.noise.record import Noise
 from nlnet.raw import is_raw
 from nlnet.raw.development import Development
 from nlnet.raw.files import RawSettings, denoise_raw_file
@@ -134,7 +135,7 @@ def test_orientation_is_applied_once(orientation: int, tmp_path: Path) -> None:
     quarters = {3: 2, 6: -1, 8: 1}[orientation]
     np.testing.assert_array_equal(turned, np.rot90(upright, quarters))
     with tifffile.TiffFile(tmp_path / "turned.tif") as file:
-        assert file.pages[0].tags["Orientation"].value == 1
+        assert file.pages[0].tags.valueof("Orientation", 1) == 1
     develop(path, tmp_path / "turned.jpg")
     with PIL.Image.open(tmp_path / "turned.jpg") as image:
         assert image.getexif().get(274, 1) == 1
@@ -219,7 +220,7 @@ def test_noise_that_does_not_grow_with_the_light(tmp_path: Path) -> None:
     noisy = write_dng(tmp_path / "noisy.dng", stored(clean + grain))
     wanted = develop(truth, tmp_path / "clean.tif", strength=0.0) / 257
     before = develop(noisy, tmp_path / "before.tif", strength=0.0) / 257
-    after = develop(noisy, tmp_path / "after.tif", noise=(0.0, 20.0)) / 257
+    after = develop(noisy, tmp_path / "after.tif", noise=Noise.poisson(1e-9, 20.0)) / 257
     assert psnr(wanted, after) > psnr(wanted, before) + 5
 
 
@@ -242,16 +243,20 @@ def test_damaged_bytes_raise_nothing_else(shot: Path, tmp_path: Path) -> None:
         path.write_bytes(damaged.tobytes())
         (tmp_path / "a.tif").unlink(missing_ok=True)
         try:
-            denoise_raw_file(path, tmp_path / "a.tif", RawSettings(max_pixels=1_000_000))
+            develop(path, tmp_path / "a.tif", max_pixels=1_000_000)
         except REFUSALS:
             assert not (tmp_path / "a.tif").exists()
 
 
 def test_given_noise_is_used(shot: Path, tmp_path: Path) -> None:
-    weak = develop(shot, tmp_path / "weak.tif", noise=(GAIN / 100, READ / 10)).astype(float)
+    weak = develop(shot, tmp_path / "weak.tif", noise=Noise.poisson(GAIN / 100, READ / 10)).astype(
+        float
+    )
     found = develop(shot, tmp_path / "found.tif").astype(float)
     noisy = develop(shot, tmp_path / "noisy.tif", strength=0.0).astype(float)
     assert np.abs(weak - noisy).mean() < np.abs(found - noisy).mean() / 2
+    with pytest.raises(InputError, match="white noise, sigma 5"):
+        develop(shot, tmp_path / "white.tif", noise=Noise.white(5.0))
 
 
 def test_a_run_that_is_stopped_writes_nothing(shot: Path, tmp_path: Path) -> None:

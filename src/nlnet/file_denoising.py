@@ -25,6 +25,7 @@ from nlnet.images import (
     read_pages,
     write_pages,
 )
+from nlnet.images import is_raw as holds_raw
 from nlnet.images.writing import PLAIN
 from nlnet.inputs import check_dtype
 from nlnet.model import select_model
@@ -137,7 +138,7 @@ def denoise_file(
         As `nlnet.images.read_pages`, `nlnet.denoise` and `nlnet.images.write_pages`; the target is
         written as a whole or not at all.
     """
-    if is_raw(source):
+    if is_raw(source) or holds_raw(source):
         return _denoise_raw(source, target, settings, progress, keep_before=keep_before)
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
@@ -196,6 +197,7 @@ def _denoise_raw(
             max_memory=settings.max_memory,
             device=settings.device,
             max_pixels=settings.max_pixels,
+            writing=settings.writing,
         ),
         progress,
         keep_before=keep_before,

@@ -16,12 +16,13 @@ from nlnet.noise.record import KINDS, Level, Noise
 NO_NOISE = 0.5
 """White noise found to be below this, if white is 255, is taken for none."""
 
-_NO_CAMERA_NOISE = 1.2
+_NO_CAMERA_NOISE = 1.8
 """So is correlated noise, which texture can be taken for."""
 
-_SHARES = (1.2, 0.9, 0.7)
-"""Share of the noise's strength that is removed at each scale: what is left of it at a coarse one is
-still removed at the finer ones. Chosen on simulated photos."""
+_SHARES = (1.4, 1.0, 0.8)
+"""Times that the measured noise is removed at each scale: more than there is at the full size,
+where correlated noise is harder to remove than white noise, and less at coarse ones, for what is left
+there is removed at the finer ones. Chosen on simulated photos."""
 
 
 def decide_noise(

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nlnet import color
 from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
@@ -51,6 +50,11 @@ _DOUBTS = (6.0, 1.0)
 """What correlates the noise has softened the image, too. How far the logarithm of low over high
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
+
+_USUAL = 4.5
+_TRUST_IN_USUAL = 0.3
+"""Noise of photos, if white is 255, in the middle of the simulated cameras; JPEG takes much of weak
+noise out of flat blocks, but not out of the image, so that a low measurement is too low."""
 
 _CLIPPED_SHARE = 1e-3
 """A value that so many pixels share, and none goes beyond, is one where values were clipped."""
@@ -132,8 +136,8 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
         return _white(planes)
     sample = _Sample(planes)
     if kind == "poisson":
-        return _dependent(sample, insist=True) or _white(planes)
-    flatness = None if sample.constant else measure_flatness(sample.luma, *sample.limits)
+        return (None if sample.constant else _dependent(sample, insist=True)) or _white(planes)
+    flatness = sample.flatness()
     if kind == "camera":
         return _camera(sample, flatness) or _white(planes)
     white = _white(planes)
@@ -162,14 +166,16 @@ class _Sample:
         self.limits = (0.01 if clipped[0] else -math.inf, 254.99 if clipped[1] else math.inf)
         self.tiles = [] if self.constant else [self._scaled(tile) for tile in sample_tiles(planes)]
 
-    @property
-    def luma(self) -> list[Array]:
-        """The tiles in gray; white noise of all channels is as strong there as in each."""
-        if len(self.tiles[0]) == 1:
-            return [tile[0] for tile in self.tiles]
-        # The mean of three channels has noise of 1 / sqrt(3); its values are scaled with it.
-        weights = color.OPPONENT[0].astype(np.float32) * np.float32(math.sqrt(3))
-        return [np.tensordot(weights, tile, 1) for tile in self.tiles]
+    def flatness(self) -> Flatness | None:
+        """Look at the image in gray, scaled so that white noise is as strong there as in color."""
+        if self.constant:
+            return None
+        channels = len(self.tiles[0])
+        # The mean of three channels has noise of 1 / sqrt(3).
+        scale = np.float32(math.sqrt(channels))
+        gray = [scale * tile.mean(axis=0) for tile in self.tiles]
+        low, high = self.limits
+        return measure_flatness(gray, scale * low, scale * high)
 
     def _scaled(self, tile: Array) -> Array:
         precise = np.float32 if tile.dtype.itemsize < 4 else np.float64
@@ -206,6 +212,11 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
     return Flatness(tuple(map(math.exp, levels)), spectrum, certainty)
 
 
+def _expected(level: float) -> float:
+    """Return a level that was measured as low as what it likely is: that of a photo."""
+    return max(level, level ** (1 - _TRUST_IN_USUAL) * _USUAL**_TRUST_IN_USUAL)
+
+
 def _doubt(sharpness: float) -> float:
     softness = -math.log(max(sharpness, 1e-9))
     share = min(max((softness - _SHARP) / (_SOFT - _SHARP), 0.0), 1.0)
@@ -220,7 +231,7 @@ def _white(planes: Array) -> Noise:
 def _camera(sample: _Sample, flatness: Flatness | None) -> Noise | None:
     if flatness is None:
         return None
-    sigma = flatness.levels[0] * sample.unit
+    sigma = _expected(flatness.levels[0]) * sample.unit
     octaves = tuple(level / flatness.levels[0] for level in flatness.levels)
     level = Level(read=sigma)
     return Noise("camera", sigma, (level,), octaves, certainty=flatness.certainty)

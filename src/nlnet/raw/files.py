@@ -11,9 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.images import MAX_PIXELS, ImageFile, check_format, losses, write_image
+from nlnet.errors import InputError
+from nlnet.images import (
+    MAX_PIXELS,
+    ImageFile,
+    WritingOptions,
+    check_format,
+    losses,
+    write_image,
+)
 from nlnet.images.content import Source
 from nlnet.images.formats import format_of
+from nlnet.images.writing import PLAIN
+from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.metadata import metadata_of
@@ -33,15 +43,19 @@ _QUANTIZATION = 0.3
 
 @dataclasses.dataclass(frozen=True)
 class RawSettings:
-    """How to denoise raw files; the parts are as for `nlnet.denoise` and `Development`."""
+    """How to denoise raw files; the parts are as for `nlnet.denoise` and `Development`.
+
+    Noise that is given must be photon noise, in the numbers of the sensor, black being 0.
+    """
 
     strength: float | tuple[float, float] = 1.0
-    noise: tuple[float, float] | None = None
+    noise: Noise | None = None
     development: Development = DEFAULT
     threads: int | None = None
     max_memory: int | None = None
     device: str = "cpu"
     max_pixels: int = MAX_PIXELS
+    writing: WritingOptions = PLAIN
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,10 +118,12 @@ def denoise_raw_file(
     bits = 16 if "uint16" in format_of(target).depths else 8
     with opened(source, settings.max_pixels) as raw:
         sensor = Sensor.of(origin, raw)
-        _check_target(target, sensor, bits)
+        _check_target(target, sensor, bits, settings.writing)
         picture = _Picture(origin, raw, sensor, settings.development, bits)
         before = picture.develop() if keep_before else None
-        noise = settings.noise or estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)
+        noise = _given(settings.noise) or estimate_mosaic_noise(
+            sensor.mosaic, sensor.pattern, sensor.white
+        )
         gain, read = noise
         notes: tuple[str, ...] = ()
         if sensor.sigma(noise) < _QUANTIZATION:
@@ -119,9 +135,11 @@ def denoise_raw_file(
             usable = max(gain, 0.1 * read**2 / sensor.white), read
             picture.put_back(_denoised(sensor, usable, settings, progress))
             after = picture.develop()
-    write_image(target, after)
+    write_image(target, after, settings.writing)
     sigma = sensor.sigma(noise) * 255 / sensor.white
-    return RawOutcome(before, after, gain, read, sigma, notes + losses(target, after))
+    return RawOutcome(
+        before, after, gain, read, sigma, notes + losses(target, after, settings.writing)
+    )
 
 
 class _Picture:
@@ -195,6 +213,19 @@ def _denoised(
     ).astype(np.float32, copy=False)
 
 
+def _given(noise: Noise | None) -> tuple[float, float] | None:
+    """Return gain and read noise that were given, if a sensor can have them."""
+    if noise is None:
+        return None
+    level = noise.levels[0]
+    if noise.kind != "poisson" or len(noise.levels) > 1 or level.black:
+        raise InputError(
+            f"The noise is given as {noise}, but that of a raw file is photon noise with a gain "
+            "and a read noise, black being 0."
+        )
+    return level.gain, level.read
+
+
 def _thumbnail(raw: rawpy.RawPy) -> bytes | None:
     """Return the JPEG file inside of a raw file, None if there is none to be read."""
     import rawpy
@@ -206,8 +237,10 @@ def _thumbnail(raw: rawpy.RawPy) -> bytes | None:
     return bytes(thumbnail.data) if thumbnail.format == rawpy.ThumbFormat.JPEG else None
 
 
-def _check_target(target: str | os.PathLike[str], sensor: Sensor, bits: int) -> None:
+def _check_target(
+    target: str | os.PathLike[str], sensor: Sensor, bits: int, writing: WritingOptions
+) -> None:
     """Raise what would go wrong on writing, before the work."""
     shape = (*sensor.mosaic.shape, 3) if sensor.pattern is not None else sensor.mosaic.shape
     depth = np.uint16 if bits == 16 else np.uint8
-    check_format(target, ImageFile(np.broadcast_to(depth(0), shape)))
+    check_format(target, ImageFile(np.broadcast_to(depth(0), shape)), 1, writing)

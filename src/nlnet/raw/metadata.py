@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import struct
 
 import pyvips
 
 from nlnet.images import exif
 from nlnet.images.content import Source
+from nlnet.images.ifd import Tags, read_directory, read_layout
 from nlnet.images.libvips import get_field
+from nlnet.images.metadata import Metadata
 from nlnet.raw.development import OUTPUT_COLORS
 
 _TIFF_STARTS = (b"II", b"MM")
+# LibRaw has turned the pixels, and the resolution of a raw file means nothing.
+_TAGS = exif.PHOTO_TAGS - {exif.ORIENTATION, *exif.RESOLUTION}
 
 
-def metadata_of(source: Source, thumbnail: bytes | None, output_color: str | None) -> Any:
+def metadata_of(source: Source, thumbnail: bytes | None, output_color: str | None) -> Metadata:
     """Return the metadata of a picture that is developed and upright.
 
     Parameters
@@ -26,23 +30,22 @@ def metadata_of(source: Source, thumbnail: bytes | None, output_color: str | Non
     output_color : str or None
         LibRaw's name of the color space; None for gray.
     """
-    header = pyvips.Image.black(1, 1).copy()
-    found = _exif_of_tiff(source) or _exif_of_jpeg(thumbnail)
-    if found is not None:
-        header.set_type(pyvips.GValue.blob_type, "exif-data", found)
-    # LibRaw has turned the pixels; EXIF may still say that somebody has to.
-    header.set_type(pyvips.GValue.gint_type, "orientation", 1)
+    profile: bytes | None = None
     if output_color is not None:
         profile = pyvips.Image.profile_load(OUTPUT_COLORS[output_color])
-        header.set_type(pyvips.GValue.blob_type, "icc-profile-data", profile)
-    return header
+    return Metadata("raw", exif=_exif_of_tiff(source) or _exif_of_jpeg(thumbnail), icc=profile)
 
 
 def _exif_of_tiff(source: Source) -> bytes | None:
     with source.open() as stream:
         if stream.read(2) not in _TIFF_STARTS:
             return None
-        return exif.from_tiff(stream)
+        try:
+            layout, offset = read_layout(stream)
+            entries = read_directory(stream, layout, offset, _TAGS, damaged=[])
+            return exif.cut_from(Tags(layout, entries))
+        except (ValueError, struct.error):
+            return None
 
 
 def _exif_of_jpeg(thumbnail: bytes | None) -> bytes | None:
@@ -53,4 +56,7 @@ def _exif_of_jpeg(thumbnail: bytes | None) -> bytes | None:
     except pyvips.Error:
         return None
     found: bytes | None = get_field(header, "exif-data", None)
-    return found
+    if found is None:
+        return None
+    alone, _ = exif.without_thumbnail(found.removeprefix(exif.PREFIX))
+    return exif.set_upright(alone)

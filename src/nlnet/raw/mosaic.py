@@ -23,6 +23,8 @@ import numpy as np
 from nlnet.arrays import FloatArray
 from nlnet.denoising import denoise
 from nlnet.errors import InputError
+from nlnet.model import select_model
+from nlnet.noise.stabilisation import Anscombe
 from nlnet.raw.demosaicing import (
     GREEN,
     PHASES,
@@ -31,7 +33,6 @@ from nlnet.raw.demosaicing import (
     pad,
     variances,
 )
-from nlnet.raw.stabilisation import stabilise, unstabilise
 
 SMALLEST_SIDE = 16
 """A phase has half of it, and patches must find others that are like them."""
@@ -45,6 +46,7 @@ _COLOR_SHARE = 2 / 3
 _LARGEST_BALANCE = 8.0
 """No light is so red or blue that a color needs more; it is a mistake in the file."""
 
+_FAMILIES = {2: "gray-5x5", 3: "color-5x5"}
 _BAND = 256
 """Rows that are changed together."""
 
@@ -107,7 +109,8 @@ def denoise_mosaic(
         return denoise(
             image,
             sigma,
-            data_range=max(contrast, sigma),
+            model=select_model(_FAMILIES[image.ndim], sigma * 255 / max(contrast, sigma)),
+            data_range=max(float(image.max()), sigma),
             channel_axis=None if image.ndim == 2 else 0,
             clip=False,
             threads=threads,
@@ -116,10 +119,11 @@ def denoise_mosaic(
             progress=reporter,
         )
 
-    stable = by_bands(mosaic, lambda rows: stabilise(rows, gain, read))
+    transform = Anscombe(gain, read**2)
+    stable = by_bands(mosaic, transform.forward)
     contrast = _contrast(stable)
     if pattern is None:
-        return by_bands(run(stable, 1.0, 0.0, 1.0), lambda rows: unstabilise(rows, gain, read))
+        return by_bands(run(stable, 1.0, 0.0, 1.0), transform.inverse)
     # Square roots of the balance do to square roots of the light what it does to the light: gray
     # objects become gray.
     balance = [math.sqrt(factor) for factor in check_balance(white_balance)]
@@ -140,7 +144,7 @@ def denoise_mosaic(
     del stable
     restored += chroma
     scale_sites(restored, pattern, [1 / factor for factor in balance])
-    return by_bands(restored, lambda rows: unstabilise(rows, gain, read))
+    return by_bands(restored, transform.inverse)
 
 
 def by_bands(mosaic: FloatArray, change: Callable[[FloatArray], FloatArray]) -> FloatArray:

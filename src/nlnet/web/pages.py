@@ -7,6 +7,8 @@ import os
 import warnings
 from collections.abc import Callable
 
+import numpy as np
+
 from nlnet.denoising import denoise
 from nlnet.errors import InputError
 from nlnet.images import ImageFile
@@ -24,6 +26,8 @@ NO_MODEL = "none"
 _MAX_MEMORY = 1280 * 2**20
 """Bytes that the network may use besides the image and the result: enough for 50 megapixels of a
 usual shape to be computed just as by the command line."""
+
+_SAMPLES = 100_000
 
 _WORDS = {
     "none": "no noise worth removing",
@@ -80,7 +84,7 @@ def denoise_page(
     """
     white = white_of(page, settings.data_range)
     noise = _find_noise(page, settings, white)
-    sigma = (noise.sigma or noise.sigma_at(white / 2)) * 255 / white
+    sigma = _mean_sigma(page, noise) * 255 / white
     estimate = sigma if settings.sigma is None else None
     words = _in_words(noise, sigma)
     if noise.kind == "none":
@@ -113,6 +117,15 @@ def _find_noise(page: ImageFile, settings: Settings, white: float) -> Noise:
     return decide_noise(
         planes, white, sigma, None if settings.noise == AUTOMATIC else settings.noise
     )
+
+
+def _mean_sigma(page: ImageFile, noise: Noise) -> float:
+    """Return the standard deviation over the page, from a sample if the record has none."""
+    if noise.sigma is not None:
+        return noise.sigma
+    step = max(1, int(np.sqrt(page.pixels.size / _SAMPLES)))
+    sigmas = noise.levels[0].sigma(page.pixels[::step, ::step])
+    return float(np.sqrt(np.mean(sigmas**2)))
 
 
 def _in_words(noise: Noise, sigma: float) -> str:

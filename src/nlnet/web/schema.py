@@ -133,7 +133,7 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         "With 'yes' the answer is a form of two files: 'file', the result, and 'preview', its "
         "first page as an 8-bit PNG.",
     )
-    form = _form(
+    return _form(
         file=_FILE,
         sigma=sigma,
         noise=noise,
@@ -145,11 +145,6 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         preview=preview,
         job=_JOB,
     )
-    form["requestBody"]["content"]["multipart/form-data"]["schema"]["not"] = {
-        "properties": {"noise": {"const": "poisson"}, "sigma": {"type": "number"}},
-        "required": ["noise", "sigma"],
-    }
-    return form
 
 
 def preview_form() -> dict[str, Any]:
