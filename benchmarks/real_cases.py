@@ -130,7 +130,7 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
     """Yield what can be measured with the data that is there; `count` images of each at most."""
     photos, microscopy = (_pairs(data / "real" / part) for part in ("photos", "microscopy"))
     fields = [path for path in microscopy if path.stem.endswith("_1")]
-    vst = {("vst+bm3d", None): stabilised_bm3d}
+    vst: Ways = {("vst+bm3d", None): stabilised_bm3d}
     peers = _peers(OPENCV_PHOTOS, BM3D_PHOTOS)
     gray_peers = {**_peers(OPENCV_MICROSCOPY, BM3D_MICROSCOPY), **vst}
     sets = [

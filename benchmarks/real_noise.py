@@ -31,6 +31,8 @@ PARTS = ("photos", "microscopy", "white", "camera")
 OURS = ("known", "white", "nlnet")
 OUTPUT = PROJECT / "docs" / "results" / "real_noise.json"
 Row = dict[str, Any]
+_LEAST_SHARE = 0.25
+"""Share of a set's images on which a way must have been measured to be in a table."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,7 +84,7 @@ class Record:
     def save(self) -> None:
         """Write all rows."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        rows = ",\n".join(json.dumps(row) for row in self.rows)
+        rows = ",\n".join(json.dumps(row) for row in self.rows if row["psnr"])
         head = json.dumps(self._run, indent=2).removesuffix("\n}")
         write_atomically(self._path, f'{head},\n  "rows": [\n{rows}\n]\n}}\n'.encode())
 
@@ -106,13 +108,24 @@ def measure(images: Set, record: Record, ways: Sequence[str] | None) -> None:
 
 
 def best_rows(rows: Iterable[Row], part: str, name: str) -> dict[str, Row]:
-    """Return the rows of a set by their ways; of several strengths, the best on average."""
+    """Return the rows of a set by their ways; of several strengths, the best on average.
+
+    All are of the same images. Ways that were measured on few of them only are left out.
+    """
+    chosen = [row for row in rows if (row["part"], row["set"]) == (part, name)]
+    most = max((len(row["psnr"]) for row in chosen), default=0)
+    chosen = [row for row in chosen if len(row["psnr"]) > _LEAST_SHARE * most]
+    shared = (
+        [image for image in chosen[0]["psnr"] if all(image in row["psnr"] for row in chosen)]
+        if chosen
+        else []
+    )
     best: dict[str, Row] = {}
-    for row in rows:
-        if (row["part"], row["set"]) == (part, name) and row["psnr"]:
-            known = best.get(row["way"])
-            if known is None or mean(row) > mean(known):
-                best[row["way"]] = row
+    for row in chosen:
+        same = {**row, "psnr": {image: row["psnr"][image] for image in shared}}
+        known = best.get(row["way"])
+        if known is None or mean(same) > mean(known):
+            best[row["way"]] = same
     return best
 
 
