@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.denoising import NO_NOISE, check_estimate, denoise
+from nlnet.denoising import denoise
 from nlnet.devices import check_device
 from nlnet.errors import InputError
 from nlnet.files import copy_file
@@ -27,9 +28,10 @@ from nlnet.images import (
 )
 from nlnet.images import is_raw as holds_raw
 from nlnet.images.writing import PLAIN
-from nlnet.inputs import check_dtype
+from nlnet.inputs import check_dtype, check_finite, find_data_range, to_planes
 from nlnet.model import select_model
-from nlnet.noise.white import estimate_sigma
+from nlnet.noise.deciding import check_request, decide_noise
+from nlnet.noise.record import Noise
 from nlnet.raw import is_raw
 from nlnet.raw.development import DEFAULT, Development
 
@@ -42,10 +44,13 @@ class Settings:
     ----------
     sigma : float or None
         Standard deviation of the noise, if white is 255; None to estimate it for every page.
+    noise : str, Noise or None
+        What the noise is, as for `nlnet.denoise`; None to find it out for every page.
     data_range : float or None
         The value of white; None for what the file says, or its dtype stands for.
-    strength : float
-        Share of the noise that is removed, from 0 to 1.
+    strength : float or pair of floats
+        Share of the noise that is removed, from 0 to 1; of a pair the second is for chroma, and
+        gray images take the first alone.
     max_pixels : int
         Larger pages are refused before they are decoded.
     writing : WritingOptions
@@ -57,9 +62,10 @@ class Settings:
     """
 
     sigma: float | None = None
+    noise: str | Noise | None = None
     model: str | os.PathLike[str] = "auto"
     data_range: float | None = None
-    strength: float = 1.0
+    strength: float | tuple[float, float] = 1.0
     threads: int | None = None
     max_memory: int | None = None
     device: str = "cpu"
@@ -76,6 +82,7 @@ class Settings:
             If the device or the model cannot be used.
         """
         check_device(self.device)
+        check_request(self.sigma, self.noise, span=255.0)
         if self.model != "auto":
             select_model(self.model, self.sigma or 25.0)
 
@@ -87,19 +94,20 @@ class Findings:
     Parameters
     ----------
     sigmas : tuple of float
-        Standard deviation of every page's noise, if white is 255.
+        Standard deviation of every page's noise on average, if white is 255; 0 where none was
+        removed.
     estimated : bool
         Whether that was estimated.
     notes : tuple of str
         What was converted or left out.
-    noise : str
-        What the noise was found to be, where sigma alone does not say it.
+    noise : tuple of str
+        What the noise of every page was found to be, in words.
     """
 
     sigmas: tuple[float, ...]
     estimated: bool
     notes: tuple[str, ...]
-    noise: str = ""
+    noise: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,15 +152,15 @@ def denoise_file(
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
     results: list[ImageFile] = []
-    sigmas: list[float] = []
+    findings: list[_Page] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
         with _naming(source, number, len(pages)):
-            pixels, sigma = _denoise_page(page, settings, _part(progress, number, len(pages)))
-        results.append(_for_writing(page, pixels, settings))
-        sigmas.append(sigma)
-    estimated = settings.sigma is None
-    clean = estimated and max(sigmas) < NO_NOISE and settings.writing == PLAIN
+            done = _denoise_page(page, settings, _part(progress, number, len(pages)))
+        results.append(_for_writing(page, done.pixels, settings))
+        findings.append(done)
+    estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
+    clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
     if clean and keeps_format(source, target):
         copy_file(source, target)
         notes: tuple[str, ...] = ()
@@ -161,9 +169,11 @@ def denoise_file(
         lost = (losses(target, page, settings.writing) for page in results)
         notes = tuple(dict.fromkeys(note for page in results for note in page.notes))
         notes += tuple(dict.fromkeys(note for page_notes in lost for note in page_notes))
+    notes += tuple(dict.fromkeys(note for done in findings for note in done.notes))
     if estimated and settings.data_range is None:
         notes += _depth_hint(first)
-    return Outcome(first, results[0], Findings(tuple(sigmas), estimated, notes))
+    sigmas, words = zip(*((done.sigma, done.noise) for done in findings), strict=True)
+    return Outcome(first, results[0], Findings(sigmas, estimated, notes, words))
 
 
 def _denoise_raw(
@@ -180,6 +190,7 @@ def _denoise_raw(
         "sigma (--sigma)": settings.sigma is not None,
         "a model (--model)": settings.model != "auto",
         "a data range (--data-range)": settings.data_range is not None,
+        "noise other than poisson (--noise)": settings.noise in ("white", "camera"),
     }
     for name, given in refused.items():
         if given:
@@ -192,40 +203,26 @@ def _denoise_raw(
         target,
         RawSettings(
             strength=settings.strength,
+            noise=settings.noise if isinstance(settings.noise, Noise) else None,
             development=settings.development,
+            writing=settings.writing,
             threads=settings.threads,
             max_memory=settings.max_memory,
             device=settings.device,
             max_pixels=settings.max_pixels,
-            writing=settings.writing,
         ),
         progress,
         keep_before=keep_before,
     )
     noise = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
-    findings = Findings((outcome.sigma,), True, outcome.notes, noise)
+    findings = Findings((outcome.sigma,), True, outcome.notes, (noise,))
     return Outcome(outcome.before, outcome.after, findings)
-
-
-def blend(noisy: Array, denoised: Array, strength: float) -> Array:
-    """Return a mixture of both images, of their dtype; integers are rounded.
-
-    Examples
-    --------
-    >>> blend(np.array([100], np.uint8), np.array([105], np.uint8), 0.25)
-    array([101], dtype=uint8)
-    """
-    if strength == 1:
-        return denoised
-    mixed = noisy + strength * (denoised.astype(np.float64) - noisy)
-    return (np.rint(mixed) if noisy.dtype.kind in "ui" else mixed).astype(noisy.dtype)
 
 
 def white_of(image: ImageFile, data_range: float | None) -> float:
     """Return the value of white: as it is given, as the file says, or as the dtype stands for."""
-    if data_range is not None:
-        return data_range
-    return image.data_range or check_dtype(image.pixels)
+    check_dtype(image.pixels)
+    return find_data_range(image.pixels, data_range or image.data_range)
 
 
 @contextlib.contextmanager
@@ -256,32 +253,47 @@ def _depth_hint(image: ImageFile) -> tuple[str, ...]:
     return (f"its values are below {2**bits} of 65536: --data-range {2**bits - 1} may suit it",)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Page:
+    """A denoised page: its pixels, its noise if white is 255 and in words, and what to say."""
+
+    pixels: Array
+    sigma: float
+    noise: str
+    notes: tuple[str, ...] = ()
+
+
 def _denoise_page(
     page: ImageFile, settings: Settings, progress: Callable[[float], object] | None
-) -> tuple[Array, float]:
-    """Return the denoised pixels, and sigma if white is 255."""
+) -> _Page:
     white = white_of(page, settings.data_range)
-    if settings.sigma is None:
-        found = estimate_sigma(page.pixels)
-        check_estimate(found, white)
-        sigma = found * 255 / white
-        if sigma < NO_NOISE:
-            return page.pixels, sigma
-    else:
-        sigma = settings.sigma
-    denoised = denoise(
-        page.pixels,
-        sigma * white / 255,
-        model=settings.model,
-        data_range=white,
-        # Floating values above white are highlights, not mistakes.
-        clip=page.pixels.dtype.kind == "u",
-        threads=settings.threads,
-        max_memory=settings.max_memory,
-        device=settings.device,
-        progress=progress,
-    )
-    return blend(page.pixels, denoised, settings.strength), sigma
+    check_finite(page.pixels)
+    planes = to_planes(page.pixels, None if page.channels == 1 else -1)
+    sigma = None if settings.sigma is None else settings.sigma * white / 255
+    noise = decide_noise(planes, white, sigma, settings.noise)
+    words = str(noise.scaled(255 / white))
+    if noise.kind == "none":
+        return _Page(page.pixels, 0.0, words)
+    strength = settings.strength
+    if isinstance(strength, tuple) and page.channels == 1:
+        strength = strength[0]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        pixels = denoise(
+            page.pixels,
+            noise=noise,
+            strength=strength,
+            model=settings.model,
+            # Not that of the dtype: then values beyond it are no mistake.
+            data_range=settings.data_range or page.data_range,
+            threads=settings.threads,
+            max_memory=settings.max_memory,
+            device=settings.device,
+            progress=progress,
+        )
+    notes = tuple(str(warning.message).rstrip(".") for warning in told)
+    average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
+    return _Page(pixels, average * 255 / white, words, notes)
 
 
 def _part(

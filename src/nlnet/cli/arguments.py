@@ -95,12 +95,14 @@ def byte_count(text: str) -> int:
     return size
 
 
-def share(text: str) -> float:
-    """Parse a number from 0 to 1."""
-    number = _number(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to 1")
-    return number
+def shares(text: str) -> float | tuple[float, float]:
+    """Parse a number from 0 to 1, or two of them with a comma between."""
+    numbers = [_number(part) for part in text.split(",")]
+    if len(numbers) > 2 or not all(0 <= number <= 1 for number in numbers):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must be a number from 0 to 1, or two such as 0.5,1 for luma and chroma"
+        )
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 def _number(text: str) -> float:

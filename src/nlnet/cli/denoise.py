@@ -19,7 +19,7 @@ from nlnet.cli.arguments import (
     add_threads,
     byte_count,
     positive,
-    share,
+    shares,
 )
 from nlnet.cli.denoise_folder import denoise_many
 from nlnet.cli.denoise_raw import add_development, development_of
@@ -28,10 +28,11 @@ from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.cli.writing import add_writing, check_writes_images, writing_options
-from nlnet.errors import InputError
+from nlnet.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from nlnet.file_denoising import Settings
+    from nlnet.noise.record import Noise
 
 _DESCRIPTION = """\
 Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM, PPM and npy.
@@ -45,7 +46,8 @@ examples:
   nlnet denoise noisy.png -o clean.png --sigma 25 --preview look.png
   nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --model gray-7x7
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
-  nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.7
+  nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.5,1
+  nlnet denoise cells.tif -o cells-clean.tif --noise poisson
   nlnet denoise camera.tif -o clean.tif --data-range 4095
   nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
@@ -53,8 +55,9 @@ examples:
   curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
-sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. Without it
-the noise of every image is estimated, and said. With a folder as output, files that exist there are
+sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. It means
+white noise, or the mean strength of camera noise with --noise camera. Without it the kind and the
+strength of every image's noise are found out, and said. With a folder as output, files that exist there are
 skipped, so that an interrupted run goes on where it stopped.
 'nlnet models' lists the models; of a family, the one trained for the nearest sigma is taken.
 """
@@ -82,6 +85,13 @@ def add_parser(commands: Subparsers) -> None:
         "standard output",
     )
     add_sigma(parser, automatic=True)
+    parser.add_argument(
+        "--noise",
+        default="auto",
+        metavar="KIND",
+        help="what the noise is: white, poisson (photon noise), camera (correlated, as in photos), "
+        "or a record in a JSON file as 'nlnet noise --json' writes it (default: auto, found out)",
+    )
     add_data_range(parser)
     parser.add_argument(
         "--model",
@@ -91,10 +101,11 @@ def add_parser(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--strength",
-        type=share,
+        type=shares,
         default=1.0,
         metavar="X",
-        help="share of the noise to remove, from 0 to 1 (default: 1)",
+        help="share of the noise to remove, from 0 to 1; or two, such as 0.5,1, for luma (grain) "
+        "and chroma (blotches of color) (default: 1)",
     )
     parser.add_argument(
         "--preview",
@@ -158,6 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
         model=arguments.model,
         data_range=arguments.data_range,
         strength=arguments.strength,
+        noise=_noise(arguments.noise),
         threads=arguments.threads,
         max_memory=arguments.max_memory,
         device=arguments.device,
@@ -195,6 +207,25 @@ def run(arguments: argparse.Namespace) -> int:
             with on_cluster(arguments.scheduler, settings) as cluster:
                 return denoise_many(output, settings, arguments, cluster)
         return denoise_many(output, settings, arguments)
+
+
+def _noise(text: str) -> str | Noise | None:
+    """Return a kind of noise, a record in a file, or None for what is to be found out."""
+    from nlnet.noise.record import KINDS, Noise
+
+    if text == "auto":
+        return None
+    if text in KINDS:
+        return text
+    try:
+        return Noise.from_json(Path(text).read_text())
+    except OSError as error:
+        raise FileError(
+            f"--noise is {text!r}, but must be auto, {', '.join(KINDS)}, or a JSON file; it cannot "
+            f"be read: {error.strerror or error}."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"--noise is {text!r}, which is not a text file.") from error
 
 
 def _say_that_it_compiles() -> None:

@@ -35,20 +35,16 @@ def findings_lines(findings: Findings) -> list[str]:
 
 
 def _estimate(findings: Findings) -> list[str]:
-    from nlnet.denoising import NO_NOISE
-
-    if findings.noise:
-        return [findings.noise]
     if not findings.estimated:
         return []
-    sigmas = findings.sigmas
-    low, high = f"{min(sigmas):.2f}", f"{max(sigmas):.2f}"
-    found = low if low == high else f"{low} to {high}"
-    lines = [f"estimated sigma {found}"]
-    clean = sum(sigma < NO_NOISE for sigma in sigmas)
+    kinds = dict.fromkeys(findings.noise)
+    if len(kinds) == 1:
+        lines = [f"found {next(iter(kinds))}"]
+    else:
+        sigmas = findings.sigmas
+        lines = [f"found noise of {min(sigmas):.2f} to {max(sigmas):.2f}"]
+    clean = sum(sigma == 0 for sigma in findings.sigmas)
     if clean:
-        which = "" if len(sigmas) == 1 else f"{clean} of {len(sigmas)} pages "
-        lines.append(
-            f"{which}left as it is, with noise below {NO_NOISE:g} (--sigma S removes it anyway)"
-        )
+        which = "" if len(findings.sigmas) == 1 else f"{clean} of {len(findings.sigmas)} pages "
+        lines.append(f"{which}left as it is (--sigma S removes noise anyway)")
     return lines

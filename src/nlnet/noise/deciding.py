@@ -16,13 +16,13 @@ from nlnet.noise.record import KINDS, Level, Noise
 NO_NOISE = 0.5
 """White noise found to be below this, if white is 255, is taken for none."""
 
-_NO_CAMERA_NOISE = 1.8
+_NO_CAMERA_NOISE = 2.3
 """So is correlated noise, which texture can be taken for."""
 
 _SHARES = (1.4, 1.0, 0.8)
 """Times that the measured noise is removed at each scale: more than there is at the full size,
-where correlated noise is harder to remove than white noise, and less at coarse ones, for what is left
-there is removed at the finer ones. Chosen on simulated photos."""
+where correlated noise is harder to remove than white noise, and less at coarse ones, for what is
+left there is removed at the finer ones. Chosen on simulated photos."""
 
 
 def decide_noise(

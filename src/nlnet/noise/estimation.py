@@ -38,8 +38,9 @@ _CORRELATED = 3.0
 _STRONGER = 1.7
 """Times that the noise of flat blocks must be stronger than what fits white noise."""
 
-_OCTAVE = 0.75
-"""Growth from one scale to the next, in natural logarithms, that noise reaches at most."""
+_GROWTH = ((0.4, 0.65), (0.2, 0.5))
+"""Least and largest growth of correlated noise from one scale to the next, in natural logarithms;
+more is texture, less is an error of the measurement."""
 
 _SPREAD = 0.16
 """How far apart flat blocks of noise are; if it is more, there is texture in them."""
@@ -51,8 +52,8 @@ _DOUBTS = (6.0, 1.0)
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
 
-_USUAL = 4.5
-_TRUST_IN_USUAL = 0.3
+_USUAL = 5.0
+_TRUST_IN_USUAL = 0.45
 """Noise of photos, if white is 255, in the middle of the simulated cameras; JPEG takes much of weak
 noise out of flat blocks, but not out of the image, so that a low measurement is too low."""
 
@@ -207,8 +208,8 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
     if len(measured) < 2:
         return None
     levels = [measured[0] + math.log(certainty)]
-    for before, after in itertools.pairwise(measured):
-        levels.append(levels[-1] + min(max(after - before, 0.0), _OCTAVE))
+    for (before, after), limits in zip(itertools.pairwise(measured), _GROWTH, strict=False):
+        levels.append(levels[-1] + float(np.clip(after - before, *limits)))
     return Flatness(tuple(map(math.exp, levels)), spectrum, certainty)
 
 
