@@ -129,7 +129,7 @@ def _peers(opencv_strengths: tuple[float, ...], bm3d_strengths: tuple[float, ...
 def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
     """Yield what can be measured with the data that is there; `count` images of each at most."""
     photos, microscopy = (_pairs(data / "real" / part) for part in ("photos", "microscopy"))
-    fields = [path for path in microscopy if path.stem.endswith("_1")]
+    scenes = [path for path in microscopy if path.stem.endswith("_1")]  # the others: shot again
     vst: Ways = {("vst+bm3d", None): stabilised_bm3d}
     peers = _peers(OPENCV_PHOTOS, BM3D_PHOTOS)
     gray_peers = {**_peers(OPENCV_MICROSCOPY, BM3D_MICROSCOPY), **vst}
@@ -138,7 +138,7 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
         Set("microscopy", "all", [_pair(path) for path in microscopy], {**OURS, **vst}),
         *_white_sets(data),
         Set("camera", "all", list(_camera_cases(data)), OURS),
-        Set("microscopy", "few", [_pair(path, MIDDLE) for path in fields], gray_peers),
+        Set("microscopy", "few", [_pair(path, MIDDLE) for path in scenes], gray_peers),
         Set("photos", "few", [_pair(path, MIDDLE) for path in _spread(photos[::EVERY])], peers),
     ]
     for each in sets:
