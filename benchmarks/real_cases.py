@@ -138,6 +138,7 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
         Set("microscopy", "all", [_pair(path) for path in microscopy], {**OURS, **vst}),
         *_white_sets(data),
         Set("camera", "all", list(_camera_cases(data)), OURS),
+        *_clean_sets(data),
         Set("microscopy", "few", [_pair(path, MIDDLE) for path in scenes], gray_peers),
         Set("photos", "few", [_pair(path, MIDDLE) for path in _spread(photos[::EVERY])], peers),
     ]
@@ -184,6 +185,18 @@ def _with_white_noise(path: Path, kind: str, sigma: float, seed: int) -> tuple[A
     """Return an image with noise, neither clipped nor rounded, and without."""
     clean = read_clean(path, CHANNELS[kind])
     return add_noise(clean, sigma, seed).astype(np.float32), clean
+
+
+def _clean_sets(data: Path) -> Iterator[Set]:
+    """Yield images without any noise added, which should come back as they are."""
+    for kind, channels in CHANNELS.items():
+
+        def load(path: Path, channels: int = channels) -> tuple[Array, Array]:
+            clean = read_clean(path, channels)
+            return clean, clean
+
+        cases = [Case(path.stem, functools.partial(load, path)) for path in bsd68_paths(kind, data)]
+        yield Set("clean", kind, cases, {("nlnet", None): ours})
 
 
 def _known(noisy: Array, sigma: float) -> Array:

@@ -1,10 +1,11 @@
 """Real noise, beside peers: ``python -m benchmarks.real_noise``, ``make bench-real``.
 
 Photos and microscope images with their truth (the mean of many exposures), where they are in the
-data folder; simulated photos; and white noise of unknown strength. nlnet is called with defaults;
-BM3D and OpenCV's non-local means get the one strength that is best for the whole set, which they
-have to be told. Writes ``docs/results/real_noise.json`` after every image, goes on where it was
-stopped, and prints tables; ``python -m scripts.real_noise`` writes them into the docs.
+data folder; simulated photos; white noise of unknown strength; and images without noise, to see
+what is damaged. nlnet is called with defaults; BM3D and OpenCV's non-local means get the one
+strength that is best for the whole set, which they have to be told. Writes
+``docs/results/real_noise.json`` after every image, goes on where it was stopped, and prints tables;
+``python -m scripts.real_noise`` writes them into the docs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from nlnet.files import write_atomically
 from nlnet.metrics import psnr
 from scripts.markdown import format_table
 
-PARTS = ("photos", "microscopy", "white", "camera")
+PARTS = ("photos", "microscopy", "white", "camera", "clean")
+UNTOUCHED = 100.0
+"""PSNR that stands for no difference at all, which JSON has no number for."""
 OURS = ("known", "white", "nlnet", "vst+bm3d")
 """Ways whose figures change with nlnet; the last one uses its gain and read noise."""
 OUTPUT = PROJECT / "docs" / "results" / "real_noise.json"
@@ -100,7 +103,7 @@ def measure(images: Set, record: Record, ways: Sequence[str] | None) -> None:
                 continue
             loaded = loaded or case.load()
             noisy, clean = loaded
-            score = psnr(clean, np.clip(denoise(noisy), 0, 255))
+            score = min(psnr(clean, np.clip(denoise(noisy), 0, 255)), UNTOUCHED)
             row["psnr"][case.name] = round(score, 4)
             record.save()
             shown = "" if strength is None else f" {strength:g}"

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.real_noise import best_rows, losses, mean
+from benchmarks.real_noise import UNTOUCHED, best_rows, losses, mean
 from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
 
@@ -26,6 +26,9 @@ _WAYS = {
     "vst+bm3d": "VST + BM3D, with nlnet's gain and read noise",
     "nlnet": "**nlnet, defaults**",
 }
+_NOTICED = 0.05
+"""dB below which a loss is none."""
+
 Rows = Sequence[dict[str, Any]]
 
 
@@ -46,6 +49,7 @@ def fill_in(name: str, page: str) -> str:
             "microscopy": format_peers(rows, "microscopy", "images", "BM3D"),
             "kinds": format_kinds(rows),
             "camera": format_camera(rows),
+            "clean": format_clean(rows),
             "white": format_white(rows),
         },
     }
@@ -111,13 +115,28 @@ def format_camera(rows: Rows) -> str:
     lines = []
     for way in ("noisy", "white", "nlnet"):
         gains = [value - noisy[image] for image, value in found[way]["psnr"].items()]
-        cells = [f"{statistics.fmean(gains):+.2f}", f"{statistics.median(gains):+.2f}"]
-        cells.append(f"{min(gains):+.2f}")
-        lines.append(
-            [_WAYS[way], f"{mean(found[way]):.2f}", *(cells if way != "noisy" else [""] * 3)]
-        )
-    header = [f"{len(noisy)} simulated photos", "PSNR in dB", "gain", "median", "smallest"]
-    return format_table(header, lines)
+        figures = (statistics.fmean(gains), statistics.median(gains), min(gains))
+        cells = [f"{figure:+.2f}" for figure in figures]
+        cells.append(f"{sum(gain < -_NOTICED for gain in gains)}")
+        shown = [""] * len(cells) if way == "noisy" else cells
+        lines.append([_WAYS[way], f"{mean(found[way]):.2f}", *shown])
+    header = [f"{len(noisy)} simulated photos", "PSNR in dB", "mean gain", "median gain"]
+    return format_table([*header, "worst", "photos that lose"], lines)
+
+
+def format_clean(rows: Rows) -> str:
+    """Return what becomes of images without noise."""
+    lines = []
+    for kind in ("gray", "color"):
+        found = best_rows(rows, "clean", kind)
+        if "nlnet" in found:
+            scores = list(found["nlnet"]["psnr"].values())
+            same = sum(score == UNTOUCHED for score in scores)
+            below = [sum(score < limit for score in scores) for limit in (40, 30)]
+            figures = [len(scores), same, *below]
+            lines.append([kind, *map(str, figures), f"{min(scores):.1f}"])
+    header = ["images without noise", "number", "come back as they were", "changed, below 40 dB"]
+    return format_table([*header, "below 30 dB", "worst, dB"], lines)
 
 
 def format_white(rows: Rows) -> str:
