@@ -161,11 +161,13 @@ def denoise(
     report = _ignore if progress is None else _stoppable(progress)
     decided = decide_noise(planes, span, sigma, noise)
     if decided.kind == "none":
-        warnings.warn(
-            f"The image comes back as it is: its noise is estimated as {decided.sigma:.3g}, too "
-            f"little to remove beside a data range of {span:g}.",
-            stacklevel=2,
+        reason = (
+            "the noise record says that there is none worth removing"
+            if decided is noise
+            else f"its noise is estimated as {decided.strength:.3g}, too little to remove beside a "
+            f"data range of {span:g}"
         )
+        warnings.warn(f"The image comes back as it is: {reason}.", stacklevel=2)
     # Below what float32 can tell apart there is nothing to remove.
     negligible = decided.sigma is not None and decided.sigma <= span * np.finfo(np.float32).eps
     if decided.kind == "none" or negligible:
@@ -186,6 +188,8 @@ def _find_box(
     planes: Array, span: float, noise: Noise, clip: bool | None, data_range: float | None
 ) -> tuple[float, float] | None:
     """Return the values that the estimate is kept in; None for no limits."""
+    if (clip is not None and not clip) or not planes.size:
+        return None
     low, high = float(planes.min()), float(planes.max())
     margins = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
     if data_range is not None:
@@ -195,8 +199,8 @@ def _find_box(
                 f"The data range is given as {span:g}, but the image has values up to {high:g}; "
                 "give the data range that it really has (data_range, --data-range)."
             )
-    if clip is not None:
-        return (0.0, span) if clip else None
+    if clip:
+        return 0.0, span
     if data_range is None and DATA_RANGES[planes.dtype.newbyteorder("=")] is None:
         return None
     if -margins[0] <= low and high <= span + margins[1]:

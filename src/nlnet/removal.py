@@ -127,7 +127,7 @@ def remove_noise(
             lambda first, last: planes[:, first:last],
             write,
             shape,
-            noise.levels[0].read,
+            noise.strength,
             span,
             box,
             report,

@@ -31,20 +31,26 @@ def check_strength(strength: Strength, channels: int) -> Shares:
     >>> check_strength(0.5, channels=1)
     (0.5, 0.5)
     """
-    pair = (strength, strength) if isinstance(strength, numbers.Real) else strength
-    try:
-        luma, chroma = (float(share) for share in pair)
-    except (TypeError, ValueError) as error:
+    given = _shares(strength)
+    for share in given:
+        if not 0 <= share <= 1:
+            raise InputError(f"strength is {share:g}, but must be from 0 to 1.")
+    if channels == 1 and len(given) == 2:
+        raise InputError("strength is a pair for luma and chroma, but the image is grayscale.")
+    return given[0], given[-1]
+
+
+def _shares(strength: object) -> tuple[float, ...]:
+    """Return the one number or the pair that is given."""
+    several = isinstance(strength, (Sequence, np.ndarray)) and not isinstance(strength, str)
+    given = tuple(np.atleast_1d(np.asarray(strength, object))) if several else (strength,)
+    real = all(isinstance(share, numbers.Real) and not isinstance(share, bool) for share in given)
+    if not real or len(given) != 1 + several:
         raise InputError(
             f"strength is {strength!r}, but must be a number from 0 to 1, or a pair of them for "
             "luma and chroma."
-        ) from error
-    for share in (luma, chroma):
-        if not 0 <= share <= 1:
-            raise InputError(f"strength is {share:g}, but must be from 0 to 1.")
-    if channels == 1 and pair is strength:
-        raise InputError("strength is a pair for luma and chroma, but the image is grayscale.")
-    return luma, chroma
+        )
+    return tuple(map(float, given))
 
 
 def blend(noisy: Array, denoised: FloatArray, shares: Shares) -> FloatArray:

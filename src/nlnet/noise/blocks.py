@@ -130,12 +130,17 @@ class Blocks:
         return Bin(intensity, high, count), float(low[chosen].mean()) / (high or 1e-9)
 
     def sharpness(self) -> float:
-        """Return the power of high frequencies relative to low ones where there is most texture."""
+        """Return the power of high frequencies relative to low ones where there is most texture.
+
+        What flat blocks have of them is noise, and not counted.
+        """
         low = self.power[:, LOW].mean(axis=1)
-        count = max(1, len(low) // 5)
-        textured = np.argpartition(low, -count)[-count:]
-        high = self.power[textured][:, HIGH].mean(axis=1)
-        return float(np.median(high) / max(float(np.median(low[textured])), 1e-9))
+        high = self.power[:, HIGH].mean(axis=1)
+        order = np.argsort(low)
+        textured = order[-max(1, len(order) // 5) :]
+        flat = order[: max(1, len(order) // 10)]
+        detail = max(float(np.median(high[textured])) - float(np.median(high[flat])), 0.0)
+        return detail / max(float(np.median(low[textured])), 1e-9)
 
 
 def sample_tiles(planes: Array) -> list[Array]:

@@ -146,8 +146,8 @@ class Camera:
     def _develop(self, mosaic: FloatArray, curve: tuple[FloatArray, FloatArray]) -> Planes:
         """From a mosaic in linear light to sRGB from 0 to 255."""
         planes = _demosaic(mosaic, self.demosaicing)
-        planes = color.transform(planes, np.linalg.inv(self._to_sensor()))
-        return np.asarray(255 * np.interp(planes, *curve))  # clips to black and white, too
+        linear = color.transform(planes, np.linalg.inv(self._to_sensor()))
+        return np.asarray(255 * np.interp(linear, *curve))  # clips to black and white, too
 
     def _finish(self, planes: Planes) -> Planes:
         """Smooth and sharpen."""
@@ -160,7 +160,7 @@ class Camera:
 
 def _mosaic(planes: FloatArray) -> FloatArray:
     """Keep one color per pixel: red, green / green, blue."""
-    mosaic = planes[1].copy()
+    mosaic: FloatArray = planes[1].copy()
     mosaic[::2, ::2] = planes[0, ::2, ::2]
     mosaic[1::2, 1::2] = planes[2, 1::2, 1::2]
     return mosaic

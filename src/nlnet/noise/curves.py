@@ -15,6 +15,9 @@ _BINS = 24
 _LEAST_BINS = 4
 _ROUNDS = 20
 
+_TEXTURE = 2.2
+"""Times that low frequencies are stronger than high ones where there is texture in flat blocks."""
+
 _GROWTH = 2.2
 """Times that the variance must grow over the brightness of the image."""
 
@@ -23,6 +26,12 @@ _GAIN_IN_FIT = 0.12
 
 _GOOD_FIT = 0.35
 """How far off a line may be, in the logarithm of the variance."""
+
+_CURVE_BINS = 8
+_CURVE_NEEDED = 0.3
+_CURVE_ERROR = 0.12
+"""A curve takes so many bins, a constant that is so far off, and bins that lie so near to it, in
+the logarithm of the variance."""
 
 _DEGREES = int(HIGH.sum())
 
@@ -48,7 +57,8 @@ def fit_level(blocks: Blocks, *, insist: bool) -> Level | None:
     Level or None
         None where the noise does not clearly depend on the brightness.
     """
-    bins = [blocks.untextured(members)[0] for members in blocks.bins_of_equal_width(_BINS)]
+    measured = [blocks.untextured(members) for members in blocks.bins_of_equal_width(_BINS)]
+    bins = [each for each, spectrum in measured if insist or spectrum < _TEXTURE]
     if len(bins) < _LEAST_BINS:
         return None
     intensity = np.array([each.intensity for each in bins])
@@ -56,16 +66,33 @@ def fit_level(blocks: Blocks, *, insist: bool) -> Level | None:
     calm = np.array([each.calm for each in bins], np.float64)
     line = _fit(np.stack([intensity, np.ones_like(intensity)], axis=1), variance, calm)
     gain, offset = map(float, line.line)
-    if gain <= 0:
-        return None
     if not insist:
         constant = _fit(np.ones((len(intensity), 1)), variance, calm)
         grows = line.variances.max() > _GROWTH * line.variances.min()
         better = constant.error - line.error > _GAIN_IN_FIT
-        if not (grows and better and line.error < _GOOD_FIT):
-            return None
+        if not (gain > 0 and grows and better and line.error < _GOOD_FIT):
+            return _fit_curve(intensity, variance, calm, constant.error)
+    if gain <= 0:
+        return None
     black = max(-offset / gain, 0.0)
     return Level(gain=gain, read=math.sqrt(max(offset, 0.0)), black=black)
+
+
+def _fit_curve(
+    intensity: FloatArray, variance: FloatArray, calm: FloatArray, constant_error: float
+) -> Level | None:
+    """Return a smooth curve through the bins, if the noise clearly follows one."""
+    if len(intensity) < _CURVE_BINS or constant_error < _CURVE_NEEDED:
+        return None
+    # Means over neighboring bins, by how many blocks each has.
+    logs = np.log(variance)
+    weights = np.convolve(calm, np.ones(3), "same")
+    smooth = np.convolve(calm * logs, np.ones(3), "same") / weights
+    error = math.sqrt(float(np.average((logs - smooth) ** 2, weights=calm)))
+    if error > _CURVE_ERROR or np.ptp(smooth) < math.log(_GROWTH):
+        return None
+    sigmas = np.exp(smooth / 2)
+    return Level(nodes=tuple(zip(intensity.tolist(), sigmas.tolist(), strict=True)))
 
 
 def _fit(design: FloatArray, variance: FloatArray, calm: FloatArray) -> _Fit:

@@ -10,7 +10,7 @@ import dataclasses
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.inputs import check_sigma
-from nlnet.noise.estimation import find_noise
+from nlnet.noise.estimation import find_camera_noise, find_noise
 from nlnet.noise.record import KINDS, Level, Noise
 
 NO_NOISE = 0.5
@@ -46,12 +46,19 @@ def decide_noise(
     """
     check_request(sigma, noise, span)
     if isinstance(noise, Noise):
+        if len(noise.levels) > len(planes):
+            raise InputError(
+                f"The noise record has {len(noise.levels)} levels, one for each color, but the "
+                "image is grayscale."
+            )
         return noise
     if sigma is not None and noise != "camera":
         return Noise.white(sigma)
-    found = find_noise(planes, noise)
     if sigma is not None:
-        return dataclasses.replace(found, kind="camera", sigma=sigma, levels=(Level(read=sigma),))
+        measured = find_camera_noise(planes)
+        octaves = (1.0,) if measured is None else measured.octaves
+        return Noise("camera", float(sigma), (Level(read=float(sigma)),), octaves)
+    found = find_noise(planes, noise)
     check_estimate(found, span)
     if noise is None and _is_weak(found, span):
         return dataclasses.replace(found, kind="none")
@@ -95,8 +102,7 @@ def _is_weak(noise: Noise, span: float) -> bool:
 
 def pyramid_sigmas(noise: Noise) -> tuple[float, ...]:
     """Return the standard deviation to remove at the full size, at half the size, and so on."""
-    sigma = noise.sigma if noise.sigma is not None else noise.levels[0].read
     return tuple(
-        share * sigma * octave / 2**scale
+        share * noise.strength * octave / 2**scale
         for scale, (share, octave) in enumerate(zip(_SHARES, noise.octaves, strict=False))
     )

@@ -25,8 +25,8 @@ from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
 from nlnet.noise.curves import fit_level
-from nlnet.noise.record import Level, Noise
-from nlnet.noise.white import estimate_planes, find_extremes
+from nlnet.noise.record import Kind, Level, Noise
+from nlnet.noise.white import estimate_planes, find_extremes, patch_size_and_step
 
 SCALES = 3
 """Scales at which correlated noise is measured: the full size, half and quarter of it."""
@@ -45,8 +45,8 @@ more is texture, less is an error of the measurement."""
 _SPREAD = 0.16
 """How far apart flat blocks of noise are; if it is more, there is texture in them."""
 
-_SHARP = 4.0
-_SOFT = 5.2
+_SHARP = 4.4
+_SOFT = 5.4
 _DOUBTS = (6.0, 1.0)
 """What correlates the noise has softened the image, too. How far the logarithm of low over high
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
@@ -56,6 +56,9 @@ _USUAL = 5.0
 _TRUST_IN_USUAL = 0.45
 """Noise of photos, if white is 255, in the middle of the simulated cameras; JPEG takes much of weak
 noise out of flat blocks, but not out of the image, so that a low measurement is too low."""
+
+_DARKEST = 6.0
+"""Standard deviations of the read noise that values may lie below black."""
 
 _CLIPPED_SHARE = 1e-3
 """A value that so many pixels share, and none goes beyond, is one where values were clipped."""
@@ -122,33 +125,48 @@ class Flatness:
         Standard deviation of the noise at each scale, times the scale, as far as it is noise.
     spectrum : float
         How many times stronger low frequencies are than high ones.
+    softness : float
+        Logarithm of the power of low frequencies over that of high ones where there is texture.
     certainty : float
         Share of what was measured that is noise rather than texture.
     """
 
     levels: tuple[float, ...]
     spectrum: float
+    softness: float
     certainty: float
+
+    @property
+    def correlated(self) -> bool:
+        """Whether the noise is correlated, and the image as soft as what correlates it makes it."""
+        return self.spectrum > _CORRELATED and self.softness > _SHARP
 
 
 def find_noise(planes: Array, kind: str | None) -> Noise:
     """Estimate the noise of (C, H, W) planes, of finite values, in their own units."""
     if kind == "white":
         return _white(planes)
+    patch_size_and_step(planes.shape)  # an image that is too small is refused
+    if kind == "camera":
+        return find_camera_noise(planes) or _white(planes)
     sample = _Sample(planes)
     if kind == "poisson":
-        return (None if sample.constant else _dependent(sample, insist=True)) or _white(planes)
+        return _dependent(sample, insist=True) or _white(planes)
     flatness = sample.flatness()
-    if kind == "camera":
-        return _camera(sample, flatness) or _white(planes)
     white = _white(planes)
-    if flatness is not None and flatness.spectrum > _CORRELATED:
+    if flatness is not None and flatness.correlated:
         strength = flatness.levels[0] * sample.unit
         if strength > _STRONGER * (white.sigma or 0.0):
             return _camera(sample, flatness) or white
-    if sample.constant:
-        return white
     return _dependent(sample, insist=False) or white
+
+
+def find_camera_noise(planes: Array) -> Noise | None:
+    """Estimate the noise as correlated; None if the image is too small or too even to tell."""
+    if min(planes.shape[1:]) < SIDE:
+        return None
+    sample = _Sample(planes)
+    return None if sample.constant else _camera(sample)
 
 
 class _Sample:
@@ -173,8 +191,8 @@ class _Sample:
             return None
         channels = len(self.tiles[0])
         # The mean of three channels has noise of 1 / sqrt(3).
-        scale = np.float32(math.sqrt(channels))
-        gray = [scale * tile.mean(axis=0) for tile in self.tiles]
+        scale = math.sqrt(channels)
+        gray = [np.float32(scale) * tile.mean(axis=0) for tile in self.tiles]
         low, high = self.limits
         return measure_flatness(gray, scale * low, scale * high)
 
@@ -187,7 +205,7 @@ class _Sample:
 def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatness | None:
     """Look at the flattest blocks of planes at several scales; None if there are too few."""
     measured: list[float] = []
-    spectrum, certainty, doubt = 0.0, 1.0, 0.0
+    spectrum, softness, certainty = 0.0, 0.0, 1.0
     for scale in range(SCALES):
         factor = 2**scale
         blocks = cut_blocks([factor * plane for plane in planes], factor * low, factor * high)
@@ -201,25 +219,24 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
         measured.append(0.5 * math.log(max(variance, 1e-6)))
         if scale == 0:
             spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
-            doubt = _doubt(blocks.sharpness())
+            softness = -math.log(max(blocks.sharpness(), 1e-9))
         if scale == 1:
-            certainty = math.exp(-doubt * max(alike[-1].spread - _SPREAD, 0))
+            certainty = math.exp(-_doubt(softness) * max(alike[-1].spread - _SPREAD, 0))
         planes = [halve(plane) for plane in planes]
     if len(measured) < 2:
         return None
     levels = [measured[0] + math.log(certainty)]
     for (before, after), limits in zip(itertools.pairwise(measured), _GROWTH, strict=False):
         levels.append(levels[-1] + float(np.clip(after - before, *limits)))
-    return Flatness(tuple(map(math.exp, levels)), spectrum, certainty)
+    return Flatness(tuple(map(math.exp, levels)), spectrum, softness, certainty)
 
 
 def _expected(level: float) -> float:
     """Return a level that was measured as low as what it likely is: that of a photo."""
-    return max(level, level ** (1 - _TRUST_IN_USUAL) * _USUAL**_TRUST_IN_USUAL)
+    return float(max(level, level ** (1 - _TRUST_IN_USUAL) * _USUAL**_TRUST_IN_USUAL))
 
 
-def _doubt(sharpness: float) -> float:
-    softness = -math.log(max(sharpness, 1e-9))
+def _doubt(softness: float) -> float:
     share = min(max((softness - _SHARP) / (_SOFT - _SHARP), 0.0), 1.0)
     return _DOUBTS[0] + share * (_DOUBTS[1] - _DOUBTS[0])
 
@@ -229,7 +246,8 @@ def _white(planes: Array) -> Noise:
     return Noise("white" if sigma > 0 else "none", sigma, (Level(read=sigma),))
 
 
-def _camera(sample: _Sample, flatness: Flatness | None) -> Noise | None:
+def _camera(sample: _Sample, flatness: Flatness | None = None) -> Noise | None:
+    flatness = flatness or sample.flatness()
     if flatness is None:
         return None
     sigma = _expected(flatness.levels[0]) * sample.unit
@@ -240,6 +258,8 @@ def _camera(sample: _Sample, flatness: Flatness | None) -> Noise | None:
 
 def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:
     """Return noise that depends on the brightness, if it clearly does or must."""
+    if sample.constant:
+        return None
     channels = [[tile[channel] for tile in sample.tiles] for channel in range(len(sample.tiles[0]))]
     levels = []
     for planes in channels:
@@ -247,14 +267,23 @@ def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:
         if level is None:
             return None
         levels.append(level)
-    kind = "curve" if any(level.nodes for level in levels) else "poisson"
+    kind: Kind = "curve" if any(level.nodes for level in levels) else "poisson"
     noise = Noise(kind, None, tuple(levels)).scaled(sample.unit)
-    shifted = tuple(
-        dataclasses.replace(
-            level,
-            black=level.black + sample.low,
-            nodes=tuple((x + sample.low, sigma) for x, sigma in level.nodes),
-        )
-        for level in noise.levels
+    return dataclasses.replace(
+        noise, levels=tuple(_shifted(level, sample.low) for level in noise.levels)
     )
-    return dataclasses.replace(noise, levels=shifted)
+
+
+def _shifted(level: Level, low: float) -> Level:
+    """Return the level of an image whose least value is not 0 but this.
+
+    One line has many names: the more is read noise, the lower is black. It is named with black at
+    0, unless values so far below 0, or so little noise there, say that black is elsewhere.
+    """
+    if level.nodes:
+        return Level(nodes=tuple((x + low, sigma) for x, sigma in level.nodes))
+    offset = level.offset - level.gain * low
+    read = math.sqrt(max(offset, 0.0))
+    if offset >= 0 and low >= -_DARKEST * read:
+        return Level(level.gain, read)
+    return Level(level.gain, black=-offset / level.gain)

@@ -12,6 +12,7 @@ import numpy as np
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.errors import InputError
+from nlnet.inputs import check_number
 
 Kind = Literal["none", "white", "poisson", "curve", "camera"]
 
@@ -61,7 +62,8 @@ class Level:
     def sigma(self, values: Array | float) -> FloatArray:
         """Return the standard deviation of the noise at these values."""
         if self.nodes:
-            return np.asarray(np.interp(values, *zip(*self.nodes, strict=True)))
+            places, sigmas = np.asarray(self.nodes, np.float64).T
+            return np.asarray(np.interp(np.asarray(values, np.float64), places, sigmas))
         light = np.maximum(np.asarray(values, np.float64) - self.black, 0)
         return np.sqrt(self.gain * light + self.read**2)
 
@@ -116,27 +118,56 @@ class Noise:
             numbers += (self.sigma,)
         if not all(math.isfinite(number) and number >= 0 for number in numbers):
             raise InputError("Noise has values that are negative or not finite.")
-        if not self.octaves or self.octaves[0] != 1:
-            raise InputError("The octaves of noise must begin with 1.")
-        if self.kind == "white" and not self.levels[0].read > 0:
-            raise InputError(f"sigma is {self.levels[0].read:g}, but must be above 0.")
-        if self.kind == "poisson" and not all(level.gain > 0 for level in self.levels):
-            raise InputError(f"gain is {self.levels[0].gain:g}, but must be above 0.")
+        if not self.octaves or self.octaves[0] != 1 or min(self.octaves) == 0:
+            raise InputError("The octaves of noise must begin with 1 and be above 0.")
+        if self.certainty > 1:
+            raise InputError(f"The certainty is {self.certainty:g}, but must be from 0 to 1.")
+        self._check_levels()
+
+    def _check_levels(self) -> None:
+        """Raise InputError if the levels are not those of the kind, or there is no noise."""
+        for level in self.levels:
+            if self.kind == "poisson" and not level.gain > 0:
+                raise InputError(f"gain is {level.gain:g}, but must be above 0.")
+            if self.kind == "curve" and len(level.nodes) < 2:
+                raise InputError(
+                    f"A noise curve has {len(level.nodes)} points, but must have at least 2."
+                )
+            if self.kind == "curve" and not max(sigma for _, sigma in level.nodes) > 0:
+                raise InputError("The sigma of a noise curve is 0 everywhere.")
+            if self.kind != "curve" and level.nodes:
+                raise InputError(f"Noise of the kind {self.kind!r} cannot have a curve.")
+        strength = self.strength
+        if self.kind in ("white", "camera") and not strength > 0:
+            raise InputError(f"sigma is {strength:g}, but must be above 0.")
+        if self.kind == "white" and any((x.gain, x.read) != (0, strength) for x in self.levels):
+            raise InputError(
+                f"sigma is {strength:g}, but the levels of white noise say something else; their "
+                "read must be the same, and their gain 0."
+            )
 
     @classmethod
     def white(cls, sigma: float) -> Noise:
         """Return white noise of that standard deviation."""
-        return cls("white", float(sigma), (Level(read=float(sigma)),))
+        number = check_number("sigma", sigma)
+        return cls("white", number, (Level(read=number),))
 
     @classmethod
     def poisson(cls, gain: float, read: float = 0.0, black: float = 0.0) -> Noise:
         """Return photon noise, ``var = gain * (x - black) + read**2``."""
-        return cls("poisson", None, (Level(float(gain), float(read), float(black)),))
+        named = {"gain": gain, "read": read, "black": black}
+        numbers = [check_number(name, value) for name, value in named.items()]
+        return cls("poisson", None, (Level(numbers[0], numbers[1], numbers[2]),))
 
     @property
     def correlated(self) -> bool:
         """Whether the noise of neighboring pixels is alike."""
         return self.kind == "camera"
+
+    @property
+    def strength(self) -> float:
+        """Standard deviation of noise that is the same everywhere."""
+        return self.levels[0].read if self.sigma is None else self.sigma
 
     def sigma_at(self, value: float) -> float:
         """Return the standard deviation of the noise at a value, the largest of all channels."""
@@ -183,11 +214,13 @@ class Noise:
         """Read what :meth:`to_json` wrote; anything else is an InputError of one sentence."""
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"The noise record is not valid JSON: {error}.") from error
         try:
             return _from_mapping(values)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 "The noise record is not one that `nlnet noise --json` writes."
             ) from error
@@ -197,29 +230,44 @@ def _kinds() -> str:
     return ", ".join(get_args(Kind))
 
 
-def _from_mapping(values: dict[str, Any]) -> Noise:
+def _from_mapping(values: Any) -> Noise:
+    if not isinstance(values, dict):
+        raise TypeError("not a record")
     rest = dict(values)
     if rest.pop("format") != _FORMAT:
         raise ValueError("another format")
     levels = tuple(
         Level(
-            *(float(level[name]) for name in ("gain", "read", "black")),
+            gain=_number(level["gain"]),
+            read=_number(level["read"]),
+            black=_number(level["black"]),
             nodes=tuple(_pair(node) for node in level["nodes"]),
         )
         for level in rest.pop("levels")
     )
-    octaves = tuple(float(value) for value in rest.pop("octaves"))
+    octaves = tuple(_number(value) for value in rest.pop("octaves"))
     sigma = rest.pop("sigma")
+    kind = rest.pop("kind")
+    chroma, certainty = (_number(rest.pop(name)) for name in ("chroma", "certainty"))
+    if rest:
+        raise ValueError("more than a record has")
     return Noise(
-        kind=rest.pop("kind"),
-        sigma=None if sigma is None else float(sigma),
+        kind=kind,
+        sigma=None if sigma is None else _number(sigma),
         levels=levels,
         octaves=octaves,
-        chroma=float(rest.pop("chroma")),
-        certainty=float(rest.pop("certainty")),
+        chroma=chroma,
+        certainty=certainty,
     )
 
 
-def _pair(node: Sequence[float]) -> tuple[float, float]:
+def _pair(node: Sequence[object]) -> tuple[float, float]:
     x, sigma = node
-    return float(x), float(sigma)
+    return _number(x), _number(sigma)
+
+
+def _number(value: object) -> float:
+    """Return a number of JSON; strings are none, even if float() would read them."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError("not a number")
+    return float(value)
