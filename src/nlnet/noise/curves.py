@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from nlnet.arrays import FloatArray
-from nlnet.noise.blocks import HIGH, Blocks
+from nlnet.noise.blocks import HIGH, Bin, Blocks
 from nlnet.noise.record import Level
 
 _BINS = 24
@@ -36,6 +37,14 @@ the logarithm of the variance."""
 _DEGREES = int(HIGH.sum())
 
 
+class _Table(NamedTuple):
+    """Bins in columns: brightness, variance of the noise, and how many blocks say so."""
+
+    intensity: FloatArray
+    variance: FloatArray
+    calm: FloatArray
+
+
 class _Fit(NamedTuple):
     line: FloatArray
     variances: FloatArray
@@ -58,30 +67,41 @@ def fit_level(blocks: Blocks, *, insist: bool) -> Level | None:
         None where the noise does not clearly depend on the brightness.
     """
     measured = [blocks.untextured(members) for members in blocks.bins_of_equal_width(_BINS)]
-    bins = [each for each, spectrum in measured if insist or spectrum < _TEXTURE]
-    if len(bins) < _LEAST_BINS:
-        return None
-    intensity = np.array([each.intensity for each in bins])
-    variance = np.maximum([each.variance for each in bins], 1e-6)
-    calm = np.array([each.calm for each in bins], np.float64)
-    line = _fit(np.stack([intensity, np.ones_like(intensity)], axis=1), variance, calm)
-    gain, offset = map(float, line.line)
     if not insist:
-        constant = _fit(np.ones((len(intensity), 1)), variance, calm)
+        # Whether it is noise that grows is asked where there is no doubt that it is noise.
+        flat = _table([each for each, spectrum in measured if spectrum < _TEXTURE])
+        if len(flat.intensity) < _LEAST_BINS:
+            return None
+        line, constant = _fit_line(flat), _fit(np.ones((len(flat.intensity), 1)), flat)
         grows = line.variances.max() > _GROWTH * line.variances.min()
         better = constant.error - line.error > _GAIN_IN_FIT
-        if not (gain > 0 and grows and better and line.error < _GOOD_FIT):
-            return _fit_curve(intensity, variance, calm, constant.error)
+        if not (line.line[0] > 0 and grows and better and line.error < _GOOD_FIT):
+            return _fit_curve(flat, constant.error)
+    table = _table([each for each, _ in measured])
+    if len(table.intensity) < _LEAST_BINS:
+        return None
+    gain, offset = map(float, _fit_line(table).line)
     if gain <= 0:
         return None
     black = max(-offset / gain, 0.0)
     return Level(gain=gain, read=math.sqrt(max(offset, 0.0)), black=black)
 
 
-def _fit_curve(
-    intensity: FloatArray, variance: FloatArray, calm: FloatArray, constant_error: float
-) -> Level | None:
+def _table(bins: Sequence[Bin]) -> _Table:
+    return _Table(
+        np.array([each.intensity for each in bins]),
+        np.maximum([each.variance for each in bins], 1e-6),
+        np.array([each.calm for each in bins], np.float64),
+    )
+
+
+def _fit_line(table: _Table) -> _Fit:
+    return _fit(np.stack([table.intensity, np.ones_like(table.intensity)], axis=1), table)
+
+
+def _fit_curve(table: _Table, constant_error: float) -> Level | None:
     """Return a smooth curve through the bins, if the noise clearly follows one."""
+    intensity, variance, calm = table
     if len(intensity) < _CURVE_BINS or constant_error < _CURVE_NEEDED:
         return None
     # Means over neighboring bins, by how many blocks each has.
@@ -95,8 +115,9 @@ def _fit_curve(
     return Level(nodes=tuple(zip(intensity.tolist(), sigmas.tolist(), strict=True)))
 
 
-def _fit(design: FloatArray, variance: FloatArray, calm: FloatArray) -> _Fit:
+def _fit(design: FloatArray, table: _Table) -> _Fit:
     """Fit by least squares; what lies far above is texture, and counts for little."""
+    _, variance, calm = table
     weights = calm / variance**2
     for _ in range(_ROUNDS):
         root = np.sqrt(weights)
