@@ -53,6 +53,10 @@ _DOUBTS = (6.0, 1.0)
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
 
+_CAP_SPREAD = 0.3
+_CAP_FALL = 6.0
+"""The spread at which noise is no stronger than usual, and how fast more of it bounds it."""
+
 _USUAL = 5.0
 _TRUST_IN_USUAL = 0.45
 """Noise of photos, if white is 255, in the middle of the simulated cameras; JPEG takes much of weak
@@ -227,7 +231,11 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
             spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
             softness = -math.log(max(blocks.sharpness(), 1e-9))
         if scale == 1:
-            certainty = math.exp(-_doubt(softness) * max(alike[-1].spread - _SPREAD, 0))
+            spread = alike[-1].spread
+            certainty = math.exp(-_doubt(softness) * max(spread - _SPREAD, 0))
+            # The more flat blocks differ, the less of what they have can be noise.
+            most = math.log(_USUAL) - _CAP_FALL * (spread - _CAP_SPREAD)
+            certainty = min(certainty, math.exp(most - measured[0]))
         planes = [halve(plane) for plane in planes]
     if len(measured) < 2:
         return None
