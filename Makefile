@@ -82,8 +82,12 @@ fuzz-files: setup  ## 10,000 damaged image files of every format through the rea
 bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs the data folder
 	$(BIN)/python -m benchmarks.estimator
 	$(BIN)/python -m benchmarks.sigmas
-	$(BIN)/python -m benchmarks.other_noise
 	$(BIN)/python -m benchmarks.raw
+
+.PHONY: bench-real
+bench-real: setup  ## real noise beside peers, into docs/real_noise.md; goes on where it stopped; an hour
+	$(BIN)/python -m benchmarks.real_noise
+	$(BIN)/python -m scripts.real_noise
 
 .PHONY: docs
 docs: setup  ## build the documentation into build/docs; warnings are errors

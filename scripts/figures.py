@@ -16,6 +16,7 @@ from nlnet.images import ImageFile, read_image
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves
 from nlnet.training.log import read_log
+from scripts import noise_figures
 from scripts.results import PROJECT
 
 SIGMA = 25
@@ -31,6 +32,7 @@ def main() -> None:
     draw_example()
     draw_stage()
     draw_optimizers()
+    noise_figures.draw_all()
 
 
 def draw_comparison() -> None:

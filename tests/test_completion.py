@@ -143,5 +143,14 @@ def test_other_shells(fails: Callable[..., str]) -> None:
 def test_every_command_is_in_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     text = capsys.readouterr().out
-    for word in ("denoise", "add-noise", "evaluate", "inspect", "serve", "train", "gray-5x5-s25"):
+    for word in (
+        "denoise",
+        "noise",
+        "add-noise",
+        "evaluate",
+        "inspect",
+        "serve",
+        "train",
+        "gray-5x5-s25",
+    ):
         assert word in text

@@ -9,7 +9,7 @@ from conftest import random_image
 
 from nlnet.images import ImageFile, write_image
 from nlnet.model import Model, load_model
-from scripts import markdown, results, speed, tables
+from scripts import markdown, real_noise, results, speed, tables
 from scripts.cards import format_card
 from scripts.published import GRAY, PAPER
 from scripts.results import PROJECT
@@ -92,6 +92,14 @@ def test_a_block_replaces_what_is_between_its_marks() -> None:
 def test_pages_say_what_the_benchmarks_measured(name: str) -> None:
     page = (PROJECT / name).read_text()
     assert speed.fill_in(name, page) == page
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/real_noise.md"])
+def test_pages_say_what_was_measured_on_real_noise(name: str) -> None:
+    if not real_noise.RESULTS.is_file():
+        pytest.skip("no figures here")  # the source distribution leaves them out
+    page = (PROJECT / name).read_text()
+    assert real_noise.fill_in(name, page) == page
 
 
 def test_a_card_tells_what_the_file_knows(shipped: Path) -> None:

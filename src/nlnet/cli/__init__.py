@@ -24,6 +24,7 @@ from nlnet.cli import (
     import_model,
     inspect_model,
     models,
+    noise,
     serve,
     train,
 )
@@ -36,6 +37,7 @@ EXIT_INTERRUPTED = 130
 
 _COMMANDS = (
     denoise,
+    noise,
     compare,
     serve,
     evaluate,
@@ -50,11 +52,12 @@ _COMMANDS = (
 _OWN_SIGNALS = (serve, train)
 """Commands that end in their own way when they are told to."""
 
-_DESCRIPTION = "Remove white Gaussian noise from grayscale and color images."
+_DESCRIPTION = "Remove noise from grayscale and color images."
 _EPILOG = """\
 examples:
   nlnet denoise noisy.png -o clean.png               denoise one image
   nlnet denoise photos/ -o cleaned/ --sigma 25       denoise all images of a folder
+  nlnet noise photo.jpg                              say what its noise is
   nlnet serve                                        do it in the browser
   nlnet models                                       list the models that come with nlnet
   nlnet evaluate photos/ --sigma 25 --model gray-5x5 measure PSNR, SSIM and time

@@ -57,8 +57,8 @@ examples:
 
 sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. It means
 white noise, or the mean strength of camera noise with --noise camera. Without it the kind and the
-strength of every image's noise are found out, and said. With a folder as output, files that exist there are
-skipped, so that an interrupted run goes on where it stopped.
+strength of every image's noise are found out, and said. With a folder as output, files that exist
+there are skipped, so that an interrupted run goes on where it stopped.
 'nlnet models' lists the models; of a family, the one trained for the nearest sigma is taken.
 """
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))

@@ -1,0 +1,65 @@
+"""Before and after, for `docs/real_noise.md`: photos and photon counts that are simulated.
+
+The photo in `examples/` is taken again by a simulated camera, and counted photon by photon. nlnet
+is not told what the noise is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyvips
+
+import nlnet
+from nlnet.comparison import compare
+from nlnet.files import write_atomically
+from nlnet.images import ImageFile, read_image
+from nlnet.noise.camera import Camera
+from scripts.results import PROJECT
+
+IMAGES = PROJECT / "docs" / "images"
+WIDTH = 1200
+CAMERA = Camera(photons=220.0, read=3.0, grain=0.5, blotch=1.3)
+"""A small sensor in a room: developed, smoothed, sharpened and saved as JPEG by the camera."""
+
+PHOTONS = 100.0
+READ = 4.0
+"""Photons of a white pixel, and read noise if white is 255."""
+
+
+def draw_all() -> None:
+    """Draw both."""
+    photo = read_image(PROJECT / "examples" / "cat.png").pixels
+    _draw("camera-noise.jpg", "a photo of a simulated camera", *shoot(photo))
+    _draw("photon-noise.jpg", f"{PHOTONS:g} photons for white", *count(photo))
+
+
+def shoot(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a photo as a camera saves it, and without noise."""
+    planes = np.moveaxis(photo, -1, 0)
+    noisy, clean = CAMERA.shoot(planes, np.random.default_rng(0))
+    return _to_bytes(np.moveaxis(noisy, 0, -1)), _to_bytes(np.moveaxis(clean, 0, -1))
+
+
+def count(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the green channel as a sensor counts it, and without noise."""
+    rng = np.random.default_rng(0)
+    clean = photo[..., 1]
+    counts = rng.poisson(clean * (PHOTONS / 255)) * (255 / PHOTONS)
+    return _to_bytes(counts + READ * rng.standard_normal(clean.shape)), clean
+
+
+def _draw(name: str, words: str, noisy: np.ndarray, clean: np.ndarray) -> None:
+    found = nlnet.estimate_noise(noisy)
+    shown = [(words, ImageFile(noisy)), ("denoised", ImageFile(nlnet.denoise(noisy)))]
+    comparisons, figure = compare(ImageFile(clean), shown, name="without noise", data_range=255)
+    small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
+    write_atomically(IMAGES / name, small.jpegsave_buffer(Q=85, strip=True))
+    print(f"{name}: {found}; {', '.join(f'{each.psnr:.2f} dB' for each in comparisons)}")
+
+
+def _to_bytes(pixels: np.ndarray) -> np.ndarray:
+    return np.rint(np.clip(pixels, 0, 255)).astype(np.uint8)
+
+
+if __name__ == "__main__":
+    draw_all()

@@ -1,0 +1,198 @@
+"""``nlnet noise``: what the noise of image files is."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from nlnet.cli.arguments import Subparsers, add_data_range, add_max_pixels, add_overwrite
+from nlnet.cli.compare import distinct_names
+from nlnet.cli.drawing import write_drawing
+from nlnet.cli.messages import error_line
+from nlnet.cli.output import check_output
+from nlnet.errors import InputError, NLNetError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from nlnet.noise.record import Noise
+
+_DESCRIPTION = """\
+Say what the noise of images is: white, photon noise that grows with the brightness, or the
+correlated noise of photos as cameras save them; and how strong it is. Nothing is denoised.
+"""
+_EPILOG = """\
+examples:
+  nlnet noise photo.jpg
+  nlnet noise cells.tif -o noise.png                 draw it, which needs matplotlib
+  nlnet noise cells.tif --json > noise.json          keep it as a record
+  nlnet noise *.png --json                           a line for each file
+  nlnet noise camera.tif --data-range 4095
+
+The sentences are on the 8-bit scale whatever the depth of the file, as --sigma of 'nlnet denoise'
+is; the variance of photon noise is gain * (x - black) + read noise squared. Records are in the
+image's own units, as nlnet.denoise(noise=...) takes them in Python. Pages of a stack are looked at
+one by one, and raw files of cameras before they are developed. A plot needs: pip install
+'nlnet[plot]'.
+"""
+_FAILED = 1
+
+
+class Found(NamedTuple):
+    """What was found in one page of a file; the noise is in the page's own units."""
+
+    name: str
+    page: int | None
+    noise: Noise
+    white: float
+
+    @property
+    def label(self) -> str:
+        """The file and, in a stack, the page."""
+        return self.name if self.page is None else f"{self.name}, page {self.page}"
+
+    @property
+    def on_8_bit_scale(self) -> Noise:
+        """The noise if white were 255."""
+        return self.noise.scaled(255 / self.white)
+
+    def to_json(self, *, named: bool) -> str:
+        """Return the record as a line, with the file's name and page where there are several."""
+        if not named:
+            return self.noise.to_json()
+        page = {} if self.page is None else {"page": self.page}
+        return json.dumps({"source": self.name, **page, **json.loads(self.noise.to_json())})
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "noise",
+        help="say what the noise of image files is",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="image to look at")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FIG",
+        help="PNG, PDF or SVG to draw: noise over brightness, and its spectrum",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print records in lines of JSON; with names where there are several files or pages",
+    )
+    add_data_range(parser)
+    add_max_pixels(parser)
+    add_overwrite(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look at every file; one of several that cannot be read does not keep the others away."""
+    failures: list[NLNetError] = []
+    if arguments.output is None:
+        _look_at_all(arguments, failures)
+    else:
+        for path in arguments.images:
+            check_output(arguments.output, overwrite=arguments.overwrite, source=path)
+        write_drawing(arguments, lambda: _draw(_look_at_all(arguments, failures)))
+    return _FAILED if failures else 0
+
+
+def _look_at_all(arguments: argparse.Namespace, failures: list[NLNetError]) -> list[Found]:
+    """Print what is found as soon as it is, and return it."""
+    several = len(arguments.images) > 1
+    everything: list[Found] = []
+    for path in arguments.images:
+        try:
+            for found in _look_at(path, arguments):
+                everything.append(found)
+                if arguments.json:
+                    line = found.to_json(named=several or found.page is not None)
+                else:
+                    line = f"{found.label}: {found.on_8_bit_scale}"
+                print(line, flush=True)
+        except NLNetError as error:  # noqa: PERF203 - one file must not stop the others
+            if not several:
+                raise
+            failures.append(error)
+            print(error_line(error), file=sys.stderr)
+    return everything
+
+
+def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
+    from nlnet.images import read_pages
+    from nlnet.inputs import find_data_range
+    from nlnet.noise.estimation import estimate_noise
+    from nlnet.raw import is_raw
+
+    limit = 1_000_000 * arguments.max_pixels
+    if is_raw(path):
+        if arguments.data_range is not None:
+            raise InputError(
+                f"{str(path)!r} is a raw file, which says itself what white is, so --data-range "
+                "cannot be given."
+            )
+        yield _look_at_raw(path, limit)
+        return
+    pages = read_pages(path, max_pixels=limit)
+    for number in range(len(pages)):
+        page = pages[number]
+        shown = number + 1 if len(pages) > 1 else None
+        with _naming(path, shown):
+            given = arguments.data_range or page.data_range
+            white = find_data_range(page.pixels, given)
+            noise = estimate_noise(page.pixels, data_range=white)
+        yield Found(str(path), shown, noise, white)
+
+
+def _look_at_raw(path: Path, limit: int) -> Found:
+    """Estimate the noise of a sensor, in its numbers above black."""
+    from nlnet.images.content import Source
+    from nlnet.noise.record import Noise
+    from nlnet.raw.estimation import estimate_mosaic_noise
+    from nlnet.raw.sensors import Sensor, opened
+
+    with opened(path, limit) as raw:
+        sensor = Sensor.of(Source.of_path(path), raw)
+        with _naming(path, None):
+            gain, read = estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)
+    if gain > 0:
+        noise = Noise.poisson(gain, read)
+    else:
+        noise = Noise.white(read) if read > 0 else Noise("none", 0.0, Noise.white(1).levels)
+    return Found(str(path), None, noise, sensor.white)
+
+
+@contextlib.contextmanager
+def _naming(path: Path, page: int | None) -> Iterator[None]:
+    """Say of which file, and which of its pages, an error about pixels is."""
+    try:
+        yield
+    except InputError as error:
+        place = "" if page is None else f", page {page}"
+        raise InputError(f"{str(path)!r}{place}: {error}") from error
+
+
+def _draw(everything: list[Found]) -> Figure:
+    from nlnet.plotting.noise import draw_noise
+
+    if not everything:
+        raise InputError("None of the files could be read, so nothing is drawn.")
+    short = distinct_names([Path(found.name) for found in everything])
+    return draw_noise(
+        {
+            found._replace(name=name).label: found.on_8_bit_scale
+            for name, found in zip(short, everything, strict=True)
+        }
+    )

@@ -1,0 +1,115 @@
+"""What the noise of images is, as a figure: its level over the brightness, and its spectrum."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nlnet.noise.record import Noise
+
+_COLORS = ("#1f6fb4", "#d9541e", "#2a9d5c", "#8a4fb5", "#b8860b", "#5a5a5a")
+_CHANNELS = ("#c0392b", "#2a9d5c", "#1f6fb4")
+_CHANNEL_NAMES = ("red", "green", "blue")
+_MOST_NAMES = 12
+"""Images that a legend names; it would be larger than the figure with more."""
+
+_OCTAVES = 3
+
+
+def draw_noise(records: Mapping[str, Noise]) -> Figure:
+    """Draw the noise of one or several images.
+
+    Parameters
+    ----------
+    records : mapping
+        Name of each image, and its noise if white is 255.
+
+    Returns
+    -------
+    Figure
+        Left its standard deviation over the brightness, by channels where they differ; right its
+        power over the frequency, relative to that of white noise.
+
+    Examples
+    --------
+    >>> figure = draw_noise({"cells.tif": Noise.poisson(gain=2.0, read=3.0)})
+    >>> [panel.get_xlabel() for panel in figure.axes]
+    ['brightness (white is 255)', 'frequency (cycles per pixel)']
+    """
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    levels, spectra = figure.subplots(1, 2)
+    for (name, noise), color in zip(records.items(), itertools.cycle(_COLORS), strict=False):
+        _draw_levels(levels, name, noise, color, alone=len(records) == 1)
+        _draw_spectrum(spectra, noise, color)
+    _finish_levels(levels)
+    _finish_spectra(spectra)
+    if len(levels.get_lines()) > 1 and len(records) <= _MOST_NAMES:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    if len(records) == 1:
+        figure.suptitle("".join(f"{name}: {noise}" for name, noise in records.items()), fontsize=11)
+    return figure
+
+
+def _draw_levels(panel: Axes, name: str, noise: Noise, color: str, *, alone: bool) -> None:
+    brightness = np.linspace(0, 255, 256)
+    channels = len(noise.levels)
+    for number, level in enumerate(noise.levels):
+        by_channel = alone and channels > 1
+        label = _CHANNEL_NAMES[number] if by_channel else name if number == 0 else None
+        panel.plot(
+            brightness,
+            np.zeros(256) if noise.kind == "none" else level.sigma(brightness),
+            color=_CHANNELS[number] if by_channel else color,
+            linewidth=1.8,
+            label=label,
+        )
+
+
+def _draw_spectrum(panel: Axes, noise: Noise, color: str) -> None:
+    if noise.kind == "none":
+        return
+    octaves = noise.octaves if len(noise.octaves) > 1 else (1.0,) * _OCTAVES
+    # Averaging squares of 2, 4, ... pixels leaves the frequencies below 1/4, 1/8, ...
+    frequencies = [0.5 / 2**scale for scale in range(len(octaves))]
+    panel.plot(frequencies, np.square(octaves).tolist(), "o-", color=color, linewidth=1.8)
+
+
+def _finish_levels(panel: Axes) -> None:
+    panel.set_title("How strong it is", loc="left", weight="bold", fontsize=11)
+    panel.set_xlabel("brightness (white is 255)")
+    panel.set_ylabel("standard deviation (white is 255)")
+    panel.set_xlim(0, 255)
+    panel.set_ylim(0, max(1.0, 1.15 * panel.get_ylim()[1]))
+    _style(panel)
+
+
+def _finish_spectra(panel: Axes) -> None:
+    panel.set_title("How correlated it is", loc="left", weight="bold", fontsize=11)
+    panel.axhline(1, color="#999999", linestyle=":", linewidth=1.2)
+    panel.annotate(
+        "white noise",
+        (0.02, 1),
+        xycoords=panel.get_yaxis_transform(),
+        xytext=(0, 4),
+        textcoords="offset points",
+        color="#777777",
+        fontsize=8,
+    )
+    panel.set_xlabel("frequency (cycles per pixel)")
+    panel.set_ylabel("mean power below this frequency,\nrelative to all frequencies")
+    panel.set_xscale("log")
+    panel.set_xticks([0.125, 0.25, 0.5], ["1/8", "1/4", "1/2"])
+    panel.minorticks_off()
+    panel.set_xlim(0.1, 0.6)
+    panel.set_ylim(0, max(2.0, 1.1 * panel.get_ylim()[1]))
+    _style(panel)
+
+
+def _style(panel: Axes) -> None:
+    panel.grid(color="#dddddd", linewidth=0.6)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
