@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -115,9 +117,81 @@ def test_lists_and_options(gray_model: Model) -> None:
         (np.zeros(9), None, r"shape \(9,\)"),
         (np.zeros((9, 9)), True, r"shape \(9, 9\), but with rgb"),
         (np.zeros((9, 9, 5)), True, r"but with rgb"),
-        (np.zeros((2, 9, 9), np.int32), None, "int32"),
+        (np.zeros((2, 9, 9), np.int64), None, "int64"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(stack: Any, rgb: bool | None, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         nlnet.denoise_stack(stack, 0.1, rgb=rgb)
+
+
+def test_a_sigma_for_each_page(gray_model: Model) -> None:
+    stack = noisy_stack((2, 3, 16, 20))
+    sigmas = np.array([[0.05, 0.1, 0.2], [0.3, 0.1, 0.15]])
+    denoised = nlnet.denoise_stack(stack, sigmas, model=gray_model)
+    for index in np.ndindex(2, 3):
+        expected = nlnet.denoise(stack[index], sigmas[index], model=gray_model)
+        np.testing.assert_array_equal(denoised[index], expected)
+    with pytest.raises(InputError, match=r"sigma has shape \(2,\), but .* of shape \(2, 3\)"):
+        nlnet.denoise_stack(stack, [0.1, 0.2], model=gray_model)
+    sigmas[1, 2] = -1
+    shares: list[float] = []
+    with pytest.raises(InputError, match="sigma is -1"):
+        nlnet.denoise_stack(stack, sigmas, model=gray_model, progress=shares.append)
+    assert shares == []  # before any page is worked on
+
+
+def test_noise_and_strength_of_every_page(color_model: Model) -> None:
+    stack = noisy_stack((2, 40, 44, 4), np.uint8)
+    options: dict[str, Any] = {"strength": (0.3, 0.9), "model": color_model}
+    for noise in ("white", "camera", nlnet.Noise.poisson(3.0, 5.0)):
+        denoised = nlnet.denoise_stack(stack, noise=noise, **options)
+        expected = nlnet.denoise(stack[1, ..., :3], noise=noise, **options)
+        np.testing.assert_array_equal(denoised[1, ..., :3], expected)
+        np.testing.assert_array_equal(denoised[..., 3], stack[..., 3])
+    with pytest.raises(InputError, match="Both sigma and a noise record"):
+        nlnet.denoise_stack(stack, 5, noise=nlnet.Noise.white(5))
+
+
+def test_one_estimate_for_all_pages(gray_model: Model) -> None:
+    rng = np.random.default_rng(1)
+    ramp = np.linspace(40, 200, 96)
+    # Pages on which photon noise cannot be told from white noise, but together it can.
+    pages = [rng.poisson(np.full((96, 96), level) / 4) * 4.0 for level in ramp[::8]]
+    stack = Lazy(np.stack(pages))
+    denoised = nlnet.denoise_stack(stack, per_page=False, data_range=255, model=gray_model)
+    looked = len(stack.asked) - len(pages)
+    assert looked == 8
+    noise = nlnet.estimate_noise(np.concatenate(pages), data_range=255)
+    assert noise.kind == "poisson"
+    expected = nlnet.denoise(
+        pages[0], noise=nlnet.Noise.poisson(4.0), data_range=255, model=gray_model
+    )
+    assert np.abs(denoised[0] - expected).mean() < 0.3
+    alone = nlnet.denoise_stack(stack, data_range=255, model=gray_model)
+    np.testing.assert_array_equal(
+        alone[0], nlnet.denoise(pages[0], data_range=255, model=gray_model)
+    )
+    assert np.abs(alone - denoised).max() > 0
+
+
+def test_tensors_come_back_as_tensors(gray_model: Model) -> None:
+    torch = pytest.importorskip("torch")
+    stack = noisy_stack((2, 24, 28))
+    expected = nlnet.denoise_stack(stack, 0.1, model=gray_model)
+    tensor = torch.from_numpy(stack).requires_grad_()
+    denoised = nlnet.denoise_stack(tensor, torch.tensor([0.1, 0.1]).double(), model=gray_model)
+    assert isinstance(denoised, torch.Tensor)
+    assert not denoised.requires_grad
+    np.testing.assert_array_equal(denoised.numpy(), expected)
+    short = nlnet.denoise_stack(tensor.to(torch.bfloat16), 0.1, model=gray_model)
+    assert short.dtype == torch.bfloat16
+    assert np.abs(short.float().numpy() - expected).max() < 0.02
+
+
+def test_arrays_do_not_load_torch() -> None:
+    code = (
+        "import sys, numpy, nlnet; nlnet.denoise_stack(numpy.full((1, 16, 16), 0.5), 0.1);"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

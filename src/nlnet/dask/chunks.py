@@ -84,13 +84,18 @@ def stand_in(array: da.Array, stacked: int = 0) -> Array:
 def computed_apart(array: da.Array) -> da.Array:
     """Return the same array, whose chunks are computed anew rather than held for both uses."""
     tasks = dict(array.__dask_graph__())
-    if not all(hasattr(task, "substitute") for task in tasks.values()):
-        return array  # tasks in dask's old form: held for both uses, which is right as well
+    if not all(
+        isinstance(task, np.ndarray) or hasattr(task, "substitute") for task in tasks.values()
+    ):
+        return array  # dask's old form of tasks: held for both uses, which is right as well
     # Not by dask's own `clone`, which loses dependencies of arrays that were rechunked.
     token = uuid.uuid4().hex
     renamed = {key: _renamed(key, token) for key in tasks}
     graph = {
-        renamed[key]: task.substitute(renamed, key=renamed[key]) for key, task in tasks.items()
+        renamed[key]: task
+        if isinstance(task, np.ndarray)
+        else task.substitute(renamed, key=renamed[key])
+        for key, task in tasks.items()
     }
     return da.Array(graph, _renamed(array.name, token), array.chunks, meta=array)
 

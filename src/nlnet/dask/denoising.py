@@ -43,35 +43,43 @@ def denoise(
     max_memory: int | None = None,
     device: str = CPU,
 ) -> da.Array:
-    """Remove white Gaussian noise from a dask array, chunk by chunk, when it is computed.
+    """Remove the noise of a dask array, chunk by chunk, when it is computed.
 
     The result is that of `nlnet.denoise` on the whole array, inside the chunks and at their seams:
-    the same groups to the bit, and values within 1e-3 of 255.
+    the same groups to the bit, and values within 1e-3 of 255. Only for camera noise, whose groups
+    depend on what was rounded at smaller scales, few pixels differ by hundredths of a gray level.
 
     Parameters
     ----------
     array : dask array
-        (H, W) for grayscale or (H, W, 3) for RGB; uint8, uint16, float32 or float64. A chunk is
+        (H, W) for grayscale or (H, W, 3) for RGB; of the dtypes of `nlnet.denoise`. A chunk is
         worked on with a halo of the network's reach: 170 pixels on each side for 5x5 patches, 180
         for 7x7. Small chunks are therefore expensive (2000 pixels wide: 1.4 times the work), and
         chunks smaller than the halo are joined first.
-    sigma : float, optional
-        Standard deviation of the noise in the array's own units. By default it is estimated from
-        the whole image, lazily, by `nlnet.dask.estimate_sigma`; the array's chunks are then
-        computed twice, rather than held in memory until the estimate is there. An image whose
-        noise is found to be below 0.5 of 255 comes back as it is.
+    sigma : float or array, optional
+        Standard deviation of white noise in the array's own units; with ``noise="camera"``, of the
+        correlated noise. One for all pages, or an array with one for each.
+    noise : str or Noise, optional
+        What the noise is, as for `nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a
+        record. By default it is found for every page, lazily, as `nlnet.dask.estimate_noise` does;
+        the array's chunks are then computed twice, rather than held in memory until the estimate is
+        there, and a third time for the smaller scales of camera noise, if it might be that. A page
+        in which none is found comes back as it is.
+    strength : float or pair of floats, optional
+        As for `nlnet.denoise`.
     model : str, path or Model, optional
         As for `nlnet.denoise`. A model file is read here, not where the chunks are computed.
     data_range : float, optional
-        The value of white; by default 255 for uint8, 65535 for uint16 and 1.0 for floating arrays.
+        As for `nlnet.denoise`, for every page.
     channel_axis : int, optional
         The axis of an image that holds its channels; the last by default.
     stacked : int, optional
         How many axes at the front count pages, of which each is an image of its own: 1 for a stack
-        (N, H, W), 3 for (T, C, Z, H, W). Unless sigma is given, it is estimated for every page.
-        `channel_axis` counts the axes of a page.
+        (N, H, W), 3 for (T, C, Z, H, W). Unless the noise is given, it is estimated for every
+        page. `channel_axis` counts the axes of a page.
     clip : bool, optional
-        As for `nlnet.denoise`.
+        As for `nlnet.denoise`. By default the extremes of every page decide, so that floating
+        arrays are looked at once before they are denoised, even if the noise is given.
     threads : int, optional
         Threads of the work on one chunk. One, because dask works on as many chunks at a time as
         there are cores.
