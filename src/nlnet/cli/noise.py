@@ -90,8 +90,8 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print records in lines of JSON; with several files or pages, each as 'noise' beside its "
-        "'source' and 'page'",
+        help="print records in lines of JSON; with several files or pages, each as 'noise' beside "
+        "its 'source' and 'page'",
     )
     add_data_range(parser)
     add_max_pixels(parser)
