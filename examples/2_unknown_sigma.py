@@ -27,11 +27,12 @@ for sigma in (5, 15, 25, 50):
 
 # %%
 # What a sigma that is off costs: too small leaves noise behind, too large takes texture away. The
-# estimate lies at the top of the curve.
+# estimate lies at the top of the curve. (With a sigma that small, noise would not explain how far
+# values leave the range: ``clip`` says that they are clipped all the same.)
 noisy = add_noise(clean, 20).astype(np.float32)
 estimate = nlnet.estimate_sigma(noisy)
 sigmas = 20 * np.geomspace(0.4, 2.5, 9)
-quality = [psnr(clean, nlnet.denoise(noisy, sigma, data_range=255)) for sigma in sigmas]
+quality = [psnr(clean, nlnet.denoise(noisy, sigma, data_range=255, clip=True)) for sigma in sigmas]
 
 figure, panel = plt.subplots(figsize=(7, 3.6), layout="constrained")
 panel.plot(sigmas, quality, marker="o", color="#1f5f99")
@@ -52,7 +53,7 @@ part = np.s_[55:205, 120:220]
 figure, panels = plt.subplots(1, 4, figsize=(12, 4.8), layout="constrained")
 shown = {"noisy": noisy}
 for name, sigma in (("too small", 10), ("estimated", estimate), ("too large", 40)):
-    shown[f"{name}: {sigma:.1f}"] = nlnet.denoise(noisy, sigma, data_range=255)
+    shown[f"{name}: {sigma:.1f}"] = nlnet.denoise(noisy, sigma, data_range=255, clip=True)
 for panel, (title, image) in zip(panels, shown.items(), strict=True):
     panel.imshow(image[part], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     panel.set_title(title)

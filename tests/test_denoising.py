@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import nlnet
 import nlnet.denoising
+import nlnet.removal
 from nlnet.errors import Cancelled, FileError, InputError, ModelError
 from nlnet.inputs import DATA_RANGES
 from nlnet.model import Model
@@ -121,7 +122,7 @@ def test_integers_do_not_wrap_around_without_clip(
     ) -> None:
         write(0, 2 * read(0, shape[1]) - 128)
 
-    monkeypatch.setattr(nlnet.denoising, "denoise_rows", overshoot)
+    monkeypatch.setattr(nlnet.removal, "denoise_rows", overshoot)
     image = np.zeros((8, 8), np.uint8)
     image[0] = 255
     result = nlnet.denoise(image, 25, model=gray_model, clip=False)
@@ -220,11 +221,11 @@ def test_a_model_for_the_other_number_of_channels(
 
 def test_unknown_models(noisy_gray: np.ndarray, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="gray-9x9"):
-        nlnet.denoise(noisy_gray, 0.1, model="gray-9x9")
+        nlnet.denoise(noisy_gray / 255, 0.1, model="gray-9x9")
     with pytest.raises(ModelError, match="must be a name, a path or a Model"):
-        nlnet.denoise(noisy_gray, 0.1, model=3)  # type: ignore[arg-type]
+        nlnet.denoise(noisy_gray / 255, 0.1, model=3)  # type: ignore[arg-type]
     with pytest.raises(FileError):
-        nlnet.denoise(noisy_gray, 0.1, model=tmp_path / "missing.safetensors")
+        nlnet.denoise(noisy_gray / 255, 0.1, model=tmp_path / "missing.safetensors")
 
 
 # Bad input
@@ -252,9 +253,11 @@ def test_bad_threads(gray_model: Model, threads: Any) -> None:
         denoise_255(np.zeros((16, 16)), gray_model, threads=threads)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint32, np.float16, complex, object])
+@pytest.mark.parametrize("dtype", [bool, np.int64, np.uint64, complex, object])
 def test_bad_dtype(gray_model: Model, dtype: type) -> None:
-    with pytest.raises(InputError, match=f"dtype is {np.dtype(dtype)}, but must be uint8"):
+    with pytest.raises(
+        InputError, match=f"dtype is {np.dtype(dtype)}, but must be an integer of 8"
+    ):
         denoise_255(np.zeros((16, 16), dtype), gray_model)
 
 
@@ -280,7 +283,7 @@ def test_channel_axis_must_be_an_integer(gray_model: Model, axis: Any) -> None:
         denoise_255(np.zeros((16, 16, 3)), gray_model, channel_axis=axis)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39])
 def test_values_that_are_not_finite(gray_model: Model, value: float) -> None:
     image = np.zeros((16, 16))
     image[3, 4] = value

@@ -122,7 +122,7 @@ def test_matrix_products_run_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> N
     [
         (np.zeros((7, 100)), "100x7 pixels, but estimating its noise takes at least 8x8"),
         (np.full((16, 16), np.nan), "256 values that are NaN"),
-        (np.zeros((16, 16), np.int32), "dtype is int32"),
+        (np.zeros((16, 16), np.int64), "dtype is int64"),
         (np.zeros((16, 16, 4)), "last of three axes must be 3"),
         (np.zeros(16), "has shape"),
     ],

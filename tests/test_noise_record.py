@@ -195,6 +195,16 @@ def test_bad_curves(nodes: tuple[tuple[float, float], ...]) -> None:
         Noise("curve", None, (Level(nodes=nodes),))
 
 
+def test_channels_may_have_a_curve_and_a_line() -> None:
+    noise = Noise("curve", None, (Level(gain=2.0), CURVE.levels[0], Level(gain=1.0)))
+    assert str(noise) == str(CURVE)
+    assert Noise.from_json(noise.to_json()) == noise
+    with pytest.raises(InputError, match="has no curve"):
+        Noise("curve", None, (Level(gain=2.0),))
+    with pytest.raises(InputError, match="both a curve and a gain"):
+        Noise("curve", None, (Level(gain=2.0, nodes=CURVE.levels[0].nodes),))
+
+
 def test_white_noise_says_one_thing() -> None:
     with pytest.raises(InputError, match="say something else"):
         Noise("white", 5.0, (Level(read=6.0),))

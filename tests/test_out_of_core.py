@@ -234,7 +234,7 @@ def test_a_broken_zarr(
     [
         (np.zeros(7, np.uint8), r"has shape (7,), but must be (H, W) for gray"),
         (np.zeros((9, 0), np.uint8), r"has shape (9, 0)"),
-        (np.zeros((9, 9), np.int16), "dtype is int16"),
+        (np.zeros((9, 9), np.int64), "dtype is int64"),
         (np.zeros((9, 2), np.uint8), "at least the patch size"),
         (np.full((9, 9), np.nan, np.float32), "81 values that are NaN"),
     ],

@@ -24,6 +24,29 @@ def transform(gain: float, read: float, black: float) -> Anscombe:
     return Anscombe(gain, Level(gain, read, black).offset)
 
 
+def start(gain: float, read: float, black: float) -> float:
+    """The transform of the value 0 as it is in the article; 0 if 0 is below black."""
+    return 2 / gain * math.sqrt(max(3 / 8 * gain**2 + read**2 - gain * black, 0))
+
+
+@pytest.mark.parametrize(("gain", "read", "black"), [(1, 0, 0), (3, 4, 0), (2, 5, 3), (4, 1, 64)])
+def test_it_is_that_of_the_article(gain: float, read: float, black: float) -> None:
+    values = np.linspace(-50, 2000, 999)
+    squares = gain * (values - black) + 3 / 8 * gain**2 + read**2
+    article = 2 / gain * np.sqrt(np.maximum(squares, 0))
+    way = transform(gain, read, black)
+    np.testing.assert_allclose(way.forward(values), article - start(gain, read, black), atol=1e-9)
+
+
+@pytest.mark.parametrize("gain", [1e-30, 1e-12, 1e-6, 1e-5])
+def test_noise_that_hardly_grows_is_scaled(gain: float) -> None:
+    """In float32, too, where the transform of the article has no digits left."""
+    way = transform(gain, 4.0, 0.0)
+    values = np.linspace(-20, 255, 99, dtype=np.float32)
+    np.testing.assert_allclose(way.forward(values), values / 4, atol=0.01)
+    np.testing.assert_allclose(way.inverse(way.forward(values)), values, atol=1e-3)
+
+
 @pytest.mark.parametrize("photons", [10, 40, 1000])
 @pytest.mark.parametrize("gain", [0.01, 1.0, 50.0])
 @pytest.mark.parametrize("read", [0.0, 2.0])
@@ -48,7 +71,7 @@ def test_the_inverse_is_unbiased(photons: float, gain: float, read: float, black
     found = (way.inverse(np.array([mean]))[0] - black) / gain
     sampling = 4 * math.sqrt((photons + read**2) / SAMPLES)
     assert found == pytest.approx(photons, abs=(0.05 if read else 0.02) + sampling)
-    plain = mean**2 / 4 - 3 / 8 - read**2
+    plain = (mean + start(gain, read * gain, black)) ** 2 / 4 - 3 / 8 - read**2
     assert abs(found - photons) < abs(plain - photons) + sampling
 
 
@@ -56,7 +79,7 @@ def test_the_inverse_is_unbiased(photons: float, gain: float, read: float, black
 def test_the_plain_inverse_would_be_too_dark(photons: float) -> None:
     way = Anscombe(1.0, 0.0)
     mean = way.forward(noisy(photons, 1, 0, 0)).mean()
-    exact, plain = way.inverse(np.array([mean]))[0], mean**2 / 4 - 3 / 8
+    exact, plain = way.inverse(np.array([mean]))[0], (mean + start(1, 0, 0)) ** 2 / 4 - 3 / 8
     assert plain - photons < -0.1
     assert abs(exact - photons) < 0.1 * abs(plain - photons)
 

@@ -103,7 +103,7 @@ def test_a_run_goes_on_where_it_stopped(
     # What was estimated is not estimated again.
     from nlnet.dask import out_of_core
 
-    monkeypatch.setattr(out_of_core, "estimate_sigma", None)
+    monkeypatch.setattr(out_of_core, "plan_pages", None)
     assert main(arguments("--threads", 1)) == 0
     assert len(blocks) == 5
     assert not first & set(blocks)

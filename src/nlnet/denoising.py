@@ -28,6 +28,7 @@ from nlnet.inputs import (
     from_planes,
     to_planes,
 )
+from nlnet.masks import fill, find_mask, with_mask_of
 from nlnet.model import Model, select_model
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
@@ -50,6 +51,7 @@ def denoise(
     *,
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
+    mask: npt.ArrayLike | None = None,
     model: str | os.PathLike[str] | Model = "auto",
     data_range: float | None = None,
     channel_axis: int | None = None,
@@ -81,6 +83,10 @@ def denoise(
     strength : float or pair of floats, optional
         Share of the noise to remove, from 0 to 1; for color images also a pair, for luma (grain)
         and for chroma (blotches of color).
+    mask : array of bool, optional
+        True for pixels to leave out, of the image's height and width. Masked arrays bring their
+        own, and NaN is left out, too. What is there changes nothing else, and comes back as it was;
+        at most half of the image may be left out.
     model : str, path or Model, optional
         A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), of which the model with the
         nearest log sigma is taken; one model of it (``"gray-5x5-s25"``); a model file; or a
@@ -110,7 +116,8 @@ def denoise(
     Returns
     -------
     array
-        The denoised image, of the same shape and dtype; integers are rounded.
+        The denoised image, of the same shape and dtype; integers are rounded. For a masked array, a
+        masked array.
 
     Raises
     ------
@@ -150,12 +157,15 @@ def denoise(
     pixels = np.asarray(image)
     check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    span = find_data_range(pixels, data_range)
+    planes = to_planes(pixels, axis)
+    hidden = find_mask(image, mask, axis)
+    if hidden is not None:
+        planes = fill(planes, hidden)
+    span = find_data_range(planes, data_range)
     check_count("threads", threads)
     check_count("max_memory", max_memory)
-    planes = to_planes(pixels, axis)
     shares = check_strength(strength, len(planes))
-    check_finite(pixels)
+    check_finite(planes)
     check_device(device)
 
     report = _ignore if progress is None else _stoppable(progress)
@@ -172,7 +182,7 @@ def denoise(
     negligible = decided.sigma is not None and decided.sigma <= span * np.finfo(np.float32).eps
     if decided.kind == "none" or negligible:
         report(1.0)
-        return pixels.copy()
+        return with_mask_of(image, pixels.copy())
     network = Network(
         choose=lambda sigma: choose_model(model, len(planes), sigma),
         threads=threads,
@@ -181,7 +191,9 @@ def denoise(
     )
     box = _find_box(planes, span, decided, clip, data_range)
     restored = remove_noise(planes, decided, span, box, shares, network, report)
-    return from_planes(restored, axis)
+    if hidden is not None:
+        restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
+    return with_mask_of(image, from_planes(restored, axis))
 
 
 def _find_box(

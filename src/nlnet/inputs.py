@@ -125,6 +125,8 @@ def check_sigma(sigma: object, data_range: float) -> float:
 
 def check_number(name: str, value: object) -> float:
     """Return a real number as a float."""
+    if isinstance(value, np.ndarray):
+        raise InputError(f"{name} is an array of shape {value.shape}, but must be a number.")
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise InputError(f"{name} is {value!r}, but must be a number.")
     return float(value)

@@ -11,6 +11,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 from nlnet.dask.denoising import denoise
-from nlnet.dask.estimation import estimate_sigma
+from nlnet.dask.estimation import estimate_noise, estimate_sigma
 
-__all__ = ["denoise", "estimate_sigma"]
+__all__ = ["denoise", "estimate_noise", "estimate_sigma"]

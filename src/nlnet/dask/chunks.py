@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import uuid
 from collections.abc import Sequence
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -44,6 +47,19 @@ def merge_small(lengths: Sequence[int], least: int) -> tuple[int, ...]:
     return tuple(merged)
 
 
+def even_chunks(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Move the seams of an axis to even places, so that chunks can be halved on their own.
+
+    Examples
+    --------
+    >>> even_chunks((5, 4, 1, 3))
+    (4, 4, 2, 3)
+    """
+    seams = [place - place % 2 for place in itertools.accumulate(lengths)]
+    ends = sorted({*seams[:-1], sum(lengths)} - {0})
+    return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
+
+
 def stand_in(array: da.Array, stacked: int = 0) -> Array:
     """Return an array of one page's shape and dtype that takes no memory, for checks.
 
@@ -65,6 +81,25 @@ def stand_in(array: da.Array, stacked: int = 0) -> Array:
     return np.broadcast_to(np.zeros((), array.dtype), array.shape[stacked:])
 
 
+def computed_apart(array: da.Array) -> da.Array:
+    """Return the same array, whose chunks are computed anew rather than held for both uses."""
+    tasks = dict(array.__dask_graph__())
+    if not all(hasattr(task, "substitute") for task in tasks.values()):
+        return array  # tasks in dask's old form: held for both uses, which is right as well
+    # Not by dask's own `clone`, which loses dependencies of arrays that were rechunked.
+    token = uuid.uuid4().hex
+    renamed = {key: _renamed(key, token) for key in tasks}
+    graph = {
+        renamed[key]: task.substitute(renamed, key=renamed[key]) for key, task in tasks.items()
+    }
+    return da.Array(graph, _renamed(array.name, token), array.chunks, meta=array)
+
+
+def _renamed(key: Any, token: str) -> Any:
+    """Return another key for a task: of a chunk it is a tuple that begins with a name."""
+    return (f"{key[0]}-{token}", *key[1:]) if isinstance(key, tuple) else f"{key}-{token}"
+
+
 def image_axes(page: Array, channel_axis: int | None) -> tuple[tuple[int, int], int | None]:
     """Return the axes of rows and columns, and that of the channels; all counted from the end."""
     axis = check_channel_axis(page, channel_axis)
@@ -83,6 +118,7 @@ def block_sides(
     threads: int,
     itemsize: int,
     max_memory: int | None = None,
+    scales: int = 1,
 ) -> tuple[int, int]:
     """Return rows and columns of the blocks that images are worked on in, multiples of `units`.
 
@@ -98,6 +134,8 @@ def block_sides(
         For the work on one block.
     itemsize : int
         Bytes of a value of the image.
+    scales : int
+        The number of scales that its noise may be removed at.
 
     Raises
     ------
@@ -110,8 +148,10 @@ def block_sides(
         rows, columns = (
             min(side + 2 * config.reach, length) for side, length in zip(sides, size, strict=True)
         )
-        # The block, its copy with the halo, and the result.
-        held = 3 * pages * channels * itemsize * rows * columns
+        # The block, its copy with the halo, and the result; in float32 what smaller scales change,
+        # and its copy, at half the size.
+        values = 3 * itemsize + (2 if scales > 1 else 0)
+        held = values * pages * channels * rows * columns
         needed = held + least_memory((channels, rows, columns), config, threads, 4)
         if max_memory is None:
             fits = held <= _LARGE_BLOCK or reaches == _SIDES_IN_REACHES[-1]

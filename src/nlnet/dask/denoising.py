@@ -10,32 +10,35 @@ reach have the groups of the whole image to the bit, and its output but for roun
 from __future__ import annotations
 
 import os
-from typing import cast
 
 import dask.array as da
-import numpy as np
-from dask.graph_manipulation import clone
 
-import nlnet.denoising
-from nlnet.arrays import Array
-from nlnet.dask.chunks import image_axes, merge_small, stand_in
-from nlnet.dask.estimation import check_stacked, estimate_sigma
-from nlnet.denoising import NO_NOISE, check_estimate, choose_model
+from nlnet.coarse_to_fine import scales_for
+from nlnet.dask.blocks import Work, denoise_chunks
+from nlnet.dask.chunks import image_axes, stand_in
+from nlnet.dask.estimation import check_stacked
+from nlnet.dask.pages import Request, plan_pages
+from nlnet.denoising import choose_model
 from nlnet.devices import CPU
-from nlnet.inputs import check_count, check_data_range, check_dtype, check_sigma
+from nlnet.inputs import check_count
 from nlnet.matching import check_size
 from nlnet.model import Model, family_of, load_model, shipped_models
+from nlnet.noise.record import Noise
+from nlnet.stacks import Sigma
+from nlnet.strength import Strength, check_strength
 
 
 def denoise(
     array: da.Array,
-    sigma: float | None = None,
+    sigma: Sigma = None,
     *,
+    noise: str | Noise | None = None,
+    strength: Strength = 1.0,
     model: str | os.PathLike[str] | Model = "auto",
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
-    clip: bool = True,
+    clip: bool | None = None,
     threads: int = 1,
     max_memory: int | None = None,
     device: str = CPU,
@@ -101,26 +104,15 @@ def denoise(
     True
     """
     check_stacked(stacked)
-    page = stand_in(array, stacked)
-    default_range = check_dtype(page)
-    image_axes(page, channel_axis)
-    white = default_range if data_range is None else check_data_range(data_range)
-    leading = array.shape[:stacked]
-    if sigma is not None:
-        sigmas = da.full(leading, check_sigma(sigma, white), chunks=array.chunks[:stacked])
-    else:
-        # Cloned, so that no chunk waits in memory until all have been looked at.
-        found = estimate_sigma(clone(array), channel_axis=channel_axis, stacked=stacked)
-        sigmas = found.rechunk(array.chunks[:stacked]).map_blocks(
-            leave_clean_pages, white=white, dtype=np.float64
-        )
+    request = Request(sigma, noise, data_range, clip)
+    plans = plan_pages(array, request, channel_axis=channel_axis, stacked=stacked)
     return denoise_pages(
         array,
-        sigmas,
+        plans,
+        request.scales,
+        strength=strength,
         model=model,
-        white=white,
         channel_axis=channel_axis,
-        clip=clip,
         threads=threads,
         max_memory=max_memory,
         device=device,
@@ -129,65 +121,50 @@ def denoise(
 
 def denoise_pages(
     array: da.Array,
-    sigmas: da.Array,
+    plans: da.Array,
+    scales: int,
     *,
+    strength: Strength,
     model: str | os.PathLike[str] | Model,
-    white: float,
     channel_axis: int | None,
-    clip: bool,
     threads: int,
     max_memory: int | None,
     device: str,
 ) -> da.Array:
-    """Denoise pages whose noise is known, or will be when they are computed.
+    """Denoise pages for which there are plans, or will be when they are computed.
 
     Parameters
     ----------
     array : dask array
         As for :func:`denoise`.
-    sigmas : dask array
-        Standard deviation of each page's noise, chunked as the first axes of `array`; a page where
-        it is 0 comes back as it is.
-    white : float
-        The data range.
-    model, channel_axis, clip, threads, max_memory, device
+    plans : dask array
+        A `PagePlan` for each page, chunked as the first axes of `array`.
+    scales : int
+        At how many scales noise may have to be removed: 1 unless it may be camera noise.
+    strength, model, channel_axis, threads, max_memory, device
         As for :func:`denoise`.
     """
     check_count("threads", threads)
     check_count("max_memory", max_memory)
-    page = stand_in(array, sigmas.ndim)
-    (rows, columns), channels = image_axes(page, channel_axis)
+    page = stand_in(array, plans.ndim)
+    (rows, columns), channel = image_axes(page, channel_axis)
     height, width = page.shape[rows], page.shape[columns]
-    chosen, reach = find_network(model, 1 if channels is None else page.shape[channels])
+    channels = 1 if channel is None else page.shape[channel]
+    chosen, reach = find_network(model, channels)
     check_size(height, width, chosen.config)
-
-    chunks = list(array.chunks)
-    for axis in (rows, columns):
-        chunks[axis] = merge_small(chunks[axis], reach)
-    if channels is not None:
-        chunks[channels] = (page.shape[channels],)
-    roomy = array.rechunk(tuple(chunks))
-    # A single chunk has no neighbours, and may be smaller than the halo.
-    depth = dict.fromkeys(range(array.ndim), 0)
-    for axis in (rows, columns):
-        depth[axis % array.ndim] = reach if len(chunks[axis]) > 1 else 0
-    denoised = da.map_overlap(
-        _denoise_block,
-        roomy,
-        sigmas[(..., *[np.newaxis] * page.ndim)],
-        depth=[depth, dict.fromkeys(range(array.ndim), 0)],
-        boundary="none",
-        allow_rechunk=False,
-        meta=np.empty((0,) * array.ndim, array.dtype),
+    shape = (channels, height, width)
+    work = Work(
         model=chosen if _is_own(model) else model,
-        white=white,
-        channel_axis=channels,
-        clip=clip,
+        reach=reach,
+        shape=shape,
+        image_axes=(rows, columns),
+        channel_axis=channel,
+        shares=check_strength(strength, channels),
         threads=threads,
         max_memory=max_memory,
         device=device,
     )
-    return cast(da.Array, denoised.rechunk(array.chunks))
+    return denoise_chunks(array, plans, work, scales_for(shape, scales))
 
 
 def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[Model, int]:
@@ -208,44 +185,3 @@ def _is_own(model: str | os.PathLike[str] | Model) -> bool:
     """Tell a model of the user's, which goes along with the chunks, from the name of ours."""
     shipped = shipped_models()
     return not (model == "auto" or model in shipped or model in set(map(family_of, shipped)))
-
-
-def leave_clean_pages(found: Array, white: float) -> Array:
-    """Check estimates; those not worth the work become 0."""
-    for sigma in found.ravel():
-        check_estimate(float(sigma), white)
-    return np.where(found * 255 / white < NO_NOISE, 0.0, found)
-
-
-def _denoise_block(
-    block: Array,
-    sigmas: Array,
-    *,
-    model: str | os.PathLike[str] | Model,
-    white: float,
-    channel_axis: int | None,
-    clip: bool,
-    threads: int,
-    max_memory: int | None,
-    device: str,
-) -> Array:
-    """Denoise every page of one chunk with its halo."""
-    stacked = block.ndim - (2 if channel_axis is None else 3)
-    denoised = np.empty_like(block)
-    for page in np.ndindex(block.shape[:stacked]):
-        sigma = float(sigmas[page].item())
-        if sigma == 0:
-            denoised[page] = block[page]
-            continue
-        denoised[page] = nlnet.denoising.denoise(
-            block[page],
-            sigma,
-            model=model,
-            data_range=white,
-            channel_axis=channel_axis,
-            clip=clip,
-            threads=threads,
-            max_memory=max_memory,
-            device=device,
-        )
-    return denoised

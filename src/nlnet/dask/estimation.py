@@ -1,8 +1,10 @@
-"""How strong the noise of a dask array is: what `nlnet.estimate_sigma` finds, but lazily."""
+"""What the noise of a dask array is: as `nlnet.estimate_noise` finds it, but lazily."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable
+from typing import cast
 
 import dask.array as da
 import numpy as np
@@ -10,9 +12,70 @@ from dask.delayed import delayed
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import image_axes, stand_in
+from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
 from nlnet.errors import InputError
-from nlnet.inputs import check_dtype, check_finite
-from nlnet.noise.white import Extremes, estimate_patches, find_extremes, patch_size_and_step
+from nlnet.inputs import check_data_range, check_dtype, find_data_range
+from nlnet.noise.deciding import check_request, decide_noise
+from nlnet.noise.record import Noise
+from nlnet.noise.white import estimate_planes
+
+
+def estimate_noise(
+    array: da.Array,
+    *,
+    kind: str | None = None,
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+    stacked: int = 0,
+) -> da.Array:
+    """Find out what the noise of images is, lazily.
+
+    Parameters
+    ----------
+    array : dask array
+        As for `nlnet.dask.denoise`.
+    kind, data_range
+        As for `nlnet.estimate_noise`.
+    channel_axis, stacked : int, optional
+        As for `nlnet.dask.denoise`.
+
+    Returns
+    -------
+    dask array
+        Of dtype object: an `nlnet.Noise` for each page, of shape ``array.shape[:stacked]``, so 0-D
+        for a single image. They are those of `nlnet.estimate_noise`, however the array is chunked.
+        Every chunk is looked at once, and a bounded sample of a page is gathered in one place.
+
+    Raises
+    ------
+    InputError
+        If the array or an argument cannot be used; and when it is computed, if values are NaN,
+        infinite or too large.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import nlnet.dask
+    >>> noisy = 128 + np.random.default_rng(0).normal(0, 10, size=(128, 128))
+    >>> array = da.from_array(noisy, chunks=50)
+    >>> noise = nlnet.dask.estimate_noise(array, data_range=255).compute().item()
+    >>> noise.kind, abs(noise.sigma - 10) < 0.5
+    ('white', True)
+    """
+    check_request(None, kind, math.inf)
+    if data_range is not None:
+        check_data_range(data_range)
+    return _for_each_page(
+        array,
+        lambda planes: lazy_object(
+            delayed(_noise)(
+                sample_planes(planes, tiles=kind != "white", patches=True), kind, data_range
+            )
+        ),
+        channel_axis,
+        stacked,
+    )
 
 
 def estimate_sigma(
@@ -51,13 +114,7 @@ def estimate_sigma(
     >>> abs(float(sigma.compute()) - 10) < 0.5
     True
     """
-    check_stacked(stacked)
-    page = stand_in(array, stacked)
-    check_dtype(page)
-    _, channels = image_axes(page, channel_axis)
-    leading = array.shape[:stacked]
-    found = [_estimate_page(array[index], channels) for index in np.ndindex(leading)]
-    return da.stack(found).reshape(leading) if stacked else found[0]
+    return _for_each_page(array, _estimate_sigma, channel_axis, stacked)
 
 
 def check_stacked(stacked: object) -> None:
@@ -66,41 +123,33 @@ def check_stacked(stacked: object) -> None:
         raise InputError(f"stacked is {stacked!r}, but must be a whole number of at least 0.")
 
 
-def _estimate_page(page: da.Array, channels: int | None) -> da.Array:
-    planes = page[np.newaxis] if channels is None else da.moveaxis(page, channels, 0)
-    size, step = patch_size_and_step(planes.shape)
-    rows, columns = (
-        (np.arange(0, length - size + 1, step)[:, np.newaxis] + np.arange(size)).ravel()
-        for length in planes.shape[1:]
-    )
-    sampled = planes[:, rows][:, :, columns].rechunk(-1).to_delayed().item()
-    extremes = [delayed(_checked_extremes)(block) for block in planes.to_delayed().ravel()]
-    found: da.Array = da.from_delayed(
-        delayed(_estimate)(sampled, extremes, size), shape=(), dtype=np.float64
-    )
-    return found
+def _for_each_page(
+    array: da.Array,
+    estimate: Callable[[da.Array], da.Array],
+    channel_axis: int | None,
+    stacked: int,
+) -> da.Array:
+    """Return what is estimated from the (C, H, W) planes of each page."""
+    check_stacked(stacked)
+    page = stand_in(array, stacked)
+    check_dtype(page)
+    _, channels = image_axes(page, channel_axis)
+    leading = array.shape[:stacked]
+    found = [estimate(to_lazy_planes(array[index], channels)) for index in np.ndindex(leading)]
+    return da.stack(found).reshape(leading) if stacked else found[0]
 
 
-def _checked_extremes(block: Array) -> Extremes:
-    check_finite(block)
-    return find_extremes(block)
-
-
-def _estimate(sampled: Array, parts: Sequence[Extremes], size: int) -> np.float64:
-    channels, rows, columns = sampled.shape
-    patches = sampled.reshape(channels, rows // size, size, columns // size, size)
-    return np.float64(
-        estimate_patches(patches.swapaxes(2, 3).reshape(-1, size, size), _merge(parts))
+def _estimate_sigma(planes: da.Array) -> da.Array:
+    sample = sample_planes(planes, tiles=False, patches=True)
+    return cast(
+        da.Array, da.from_delayed(delayed(_sigma)(sample), shape=(), dtype=np.dtype(np.float64))
     )
 
 
-def _merge(parts: Sequence[Extremes]) -> Extremes:
-    """Return the extremes of the whole from those of its parts."""
-    low, high = min(part.low for part in parts), max(part.high for part in parts)
-    return Extremes(
-        low,
-        sum(part.low_count for part in parts if part.low == low),
-        high,
-        sum(part.high_count for part in parts if part.high == high),
-        sum(part.count for part in parts),
-    )
+def _sigma(sample: Array | SampledPlanes) -> np.float64:
+    return np.float64(estimate_planes(cast(Array, sample)))
+
+
+def _noise(sample: Array | SampledPlanes, kind: str | None, data_range: float | None) -> Noise:
+    planes = cast(Array, sample)
+    return decide_noise(planes, find_data_range(planes, data_range), None, kind)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,19 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import block_sides
-from nlnet.dask.denoising import denoise_pages, find_network, leave_clean_pages
-from nlnet.dask.estimation import estimate_sigma
+from nlnet.dask.denoising import denoise_pages, find_network
+from nlnet.dask.pages import PagePlan, Request, from_known, plan_pages
 from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
 from nlnet.errors import InputError
-from nlnet.file_denoising import Findings, Settings, blend
+from nlnet.file_denoising import Findings, Settings
 from nlnet.inputs import DATA_RANGES
+from nlnet.noise.deciding import pyramid_sigmas
+from nlnet.noise.record import Noise
+from nlnet.stacks import Sigma
+from nlnet.strength import Strength
 from nlnet.volume_paths import is_tiff, is_zarr
 
 
@@ -52,58 +57,98 @@ def denoise_volume(
         raise InputError(f"The output {str(target)!r} must end in .zarr, .tif or .tiff.")
     volume = open_volume(source)
     settings = scheduler.settings
-    white = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
     blocks = _blocks(volume, target, scheduler)
     array = volume.as_dask(blocks)
     with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:
-        found = _find_sigmas(array, volume, scheduler, white, unfinished)
-        denoised = _denoised(array, volume, settings, white, found)
+        plans = _find_plans(array, volume, scheduler, unfinished)
+        denoised = _denoised(array, volume, settings, plans)
         scheduler.compute(_written(denoised, unfinished), progress)
-    return Findings(
-        tuple(float(sigma) * 255 / white for sigma in found.ravel()),
-        settings.sigma is None,
-        _notes(volume, target),
-    )
+    return _findings(plans.ravel().tolist(), volume, target, settings)
 
 
-def _denoised(
-    array: da.Array, volume: Volume, settings: Settings, white: float, found: Array
-) -> da.Array:
+def _denoised(array: da.Array, volume: Volume, settings: Settings, plans: Array) -> da.Array:
     """Return the array, denoised as the settings say; pages without noise are left as they are."""
-    sigmas = found if settings.sigma is not None else leave_clean_pages(found, white)
-    denoised = denoise_pages(
+    found = [plan.noise for plan in plans.ravel()]
+    return denoise_pages(
         array,
-        da.from_array(sigmas, chunks=array.chunks[: volume.stacked]),
+        from_known(plans, array),
+        max((len(pyramid_sigmas(noise)) for noise in found if noise.correlated), default=1),
+        strength=settings.strength if volume.channels > 1 else _luma(settings.strength),
         model=settings.model,
-        white=white,
         channel_axis=volume.channel_axis,
-        # Floating values above white are highlights, not mistakes.
-        clip=volume.dtype.kind == "u",
         threads=settings.threads or 1,
         max_memory=settings.max_memory,
         device=settings.device,
     )
-    if settings.strength != 1:
-        denoised = da.map_blocks(blend, array, denoised, settings.strength, dtype=volume.dtype)
-    return denoised
 
 
-def _find_sigmas(
-    array: da.Array, volume: Volume, scheduler: Scheduler, white: float, target: Target
-) -> Array:
-    """Return every page's sigma: as it is given, as an interrupted run found it, or estimated."""
-    if scheduler.settings.sigma is not None:
-        return np.full(volume.shape[: volume.stacked], scheduler.settings.sigma * white / 255)
+def _luma(strength: Strength) -> float:
+    """Return the strength for gray images."""
+    return strength[0] if isinstance(strength, Sequence) else strength
+
+
+def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: Target) -> Array:
+    """Return what is to be done with every page: as an interrupted run found it, or found now."""
     unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
-    known = None if unfinished is None else unfinished.sigmas()
+    known = None if unfinished is None else unfinished.plans()
     if known is not None:
-        return np.asarray(known)
-    lazy = estimate_sigma(array, channel_axis=volume.channel_axis, stacked=volume.stacked)
-    pages = lazy.rechunk(-1) if volume.stacked else lazy
-    (found,) = scheduler.compute([pages.to_delayed().item()])
+        plans = np.empty(volume.shape[: volume.stacked], object)
+        for index, plan in zip(np.ndindex(plans.shape), known, strict=True):
+            plans[index] = plan
+        return plans
+    settings = scheduler.settings
+    request = Request(_sigmas(array, volume, scheduler), settings.noise, settings.data_range)
+    lazy = plan_pages(array, request, channel_axis=volume.channel_axis, stacked=volume.stacked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they say is among the findings
+        found = _compute_whole(lazy, scheduler)
     if unfinished is not None:
-        unfinished.keep_sigmas(np.asarray(found))
+        unfinished.keep_plans(found.ravel().tolist())
+    return found
+
+
+def _sigmas(array: da.Array, volume: Volume, scheduler: Scheduler) -> Sigma:
+    """Return sigma in the array's units, which settings have for a white of 255."""
+    settings = scheduler.settings
+    white = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
+    if settings.sigma is None:
+        return None
+    if white is not None:
+        return settings.sigma * white / 255
+    # The range of each page's data, as `nlnet.denoise` takes it.
+    axes = tuple(range(volume.stacked, volume.ndim))
+    values = array.astype(np.float64)
+    spans = _compute_whole(values.max(axis=axes) - values.min(axis=axes), scheduler)
+    return np.asarray(settings.sigma * np.where(spans == 0, 1.0, spans) / 255)
+
+
+def _compute_whole(lazy: da.Array, scheduler: Scheduler) -> Array:
+    whole = lazy.rechunk(-1) if lazy.ndim else lazy
+    (found,) = scheduler.compute([whole.to_delayed().item()])
     return np.asarray(found)
+
+
+def _findings(
+    plans: Sequence[PagePlan], volume: Volume, target: Path, settings: Settings
+) -> Findings:
+    noisy = [plan for plan in plans if plan.noise.kind != "none"]
+    notes = _notes(volume, target)
+    ranged = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
+    beyond = sum(plan.box is None for plan in noisy)
+    if ranged is not None and beyond:
+        which = "it has" if len(plans) == 1 else f"{beyond} of {len(plans)} pages have"
+        notes += (
+            f"{which} values that noise around a range from 0 to {ranged:g} does not explain: "
+            "nothing is clipped (--data-range says what white is)",
+        )
+    return Findings(
+        tuple(
+            0.0 if plan.noise.kind == "none" else plan.average * 255 / plan.span for plan in plans
+        ),
+        settings.sigma is None and not isinstance(settings.noise, Noise),
+        notes,
+        tuple(str(plan.noise.scaled(255 / plan.span)) for plan in plans),
+    )
 
 
 def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ...]:
@@ -127,6 +172,7 @@ def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ..
         threads=settings.threads or 1,
         itemsize=volume.dtype.itemsize,
         max_memory=settings.max_memory,
+        scales=Request(settings.sigma, settings.noise).scales,
     )
     if volume.channel_axis is not None:
         blocks[volume.channel_axis] = volume.channels

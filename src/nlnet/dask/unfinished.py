@@ -13,15 +13,14 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import nlnet
-from nlnet.arrays import Array
+from nlnet.dask.pages import PagePlan
 from nlnet.dask.volumes import Volume
 from nlnet.file_denoising import Settings
 
 _FOLDER = ".nlnet"
-_RUN, _SIGMAS, _BLOCKS = "run", "sigmas.json", "blocks"
+_RUN, _PLANS, _BLOCKS = "run", "plans.json", "blocks"
 _NO_MATTER = ("threads", "max_memory", "max_pixels")
 """Settings that leave every bit of the result as it is; the blocks' shape is told apart."""
 
@@ -83,19 +82,20 @@ class Unfinished:
             return set()
         return {tuple(map(int, name.split("-"))) for name in names}
 
-    def keep_sigmas(self, sigmas: Array) -> None:
-        """Keep what was estimated, which takes a while."""
-        place = self._folder / _SIGMAS
+    def keep_plans(self, plans: Sequence[PagePlan]) -> None:
+        """Keep what was found out about the pages, which takes a while."""
+        place = self._folder / _PLANS
         unfinished = place.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(sigmas.tolist()), "utf-8")
+        unfinished.write_text(json.dumps([plan.to_json() for plan in plans]), "utf-8")
         os.replace(unfinished, place)
 
-    def sigmas(self) -> Any:
-        """Return the estimates of an earlier run, None if there are none."""
+    def plans(self) -> list[PagePlan] | None:
+        """Return what an earlier run found out, None if there is nothing."""
         try:
-            return json.loads((self._folder / _SIGMAS).read_text("utf-8"))
+            kept = json.loads((self._folder / _PLANS).read_text("utf-8"))
         except OSError:
             return None
+        return [PagePlan.from_json(plan) for plan in kept]
 
     def forget(self) -> None:
         """Leave nothing but the output: it is finished."""

@@ -44,6 +44,9 @@ _LEAST = 40
 
 _SPREAD_QUANTILES = (0.05, 0.3)
 
+_NOISE_IN_TEXTURE = 3.0
+"""Times that the power of noise in texture may be that of noise in flat blocks."""
+
 _frequency = np.add.outer(np.arange(SIDE), np.arange(SIDE)).ravel()
 LOW = (_frequency >= 1) & (_frequency <= 5)
 HIGH = _frequency >= 9
@@ -132,14 +135,16 @@ class Blocks:
     def sharpness(self) -> float:
         """Return the power of high frequencies relative to low ones where there is most texture.
 
-        What flat blocks have of them is noise, and not counted.
+        What flat blocks have of high frequencies is noise, and not counted; noise may be stronger
+        in texture, which is brighter or darker.
         """
         low = self.power[:, LOW].mean(axis=1)
         high = self.power[:, HIGH].mean(axis=1)
         order = np.argsort(low)
         textured = order[-max(1, len(order) // 5) :]
         flat = order[: max(1, len(order) // 10)]
-        detail = max(float(np.median(high[textured])) - float(np.median(high[flat])), 0.0)
+        noise = _NOISE_IN_TEXTURE * float(np.median(high[flat]))
+        detail = max(float(np.median(high[textured])) - noise, 0.0)
         return detail / max(float(np.median(low[textured])), 1e-9)
 
 

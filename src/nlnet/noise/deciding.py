@@ -51,6 +51,8 @@ def decide_noise(
                 f"The noise record has {len(noise.levels)} levels, one for each color, but the "
                 "image is grayscale."
             )
+        if noise.kind in ("white", "camera"):
+            check_sigma(noise.strength, span)
         return noise
     if sigma is not None and noise != "camera":
         return Noise.white(sigma)
@@ -67,7 +69,8 @@ def decide_noise(
 
 def check_request(sigma: object, noise: object, span: float) -> None:
     """Raise InputError if sigma and noise cannot be asked for, or not together."""
-    if noise is not None and not isinstance(noise, Noise) and noise not in KINDS:
+    named = isinstance(noise, str) and noise in KINDS
+    if noise is not None and not isinstance(noise, Noise) and not named:
         raise InputError(
             f"noise is {noise!r}, but must be one of {', '.join(KINDS)}, a Noise, or None."
         )

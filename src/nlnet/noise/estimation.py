@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
+from nlnet.masks import fill, find_mask
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
 from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
@@ -52,6 +53,10 @@ _DOUBTS = (6.0, 1.0)
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
 
+_CAP_SPREAD = 0.3
+_CAP_FALL = 6.0
+"""The spread at which noise is no stronger than usual, and how fast more of it bounds it."""
+
 _USUAL = 5.0
 _TRUST_IN_USUAL = 0.45
 """Noise of photos, if white is 255, in the middle of the simulated cameras; JPEG takes much of weak
@@ -76,7 +81,8 @@ def estimate_noise(
     Parameters
     ----------
     image : array
-        As for :func:`nlnet.denoise`; at least 8 pixels high and wide.
+        As for :func:`nlnet.denoise`; at least 8 pixels high and wide. Masked pixels and NaN are
+        left out.
     kind : {"white", "poisson", "camera"}, optional
         Insist on this kind, and find only how strong it is.
     data_range : float, optional
@@ -110,9 +116,13 @@ def estimate_noise(
     pixels = np.asarray(image)
     check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    check_finite(pixels)
-    span = find_data_range(pixels, data_range)
-    return decide_noise(to_planes(pixels, axis), span, None, kind)
+    planes = to_planes(pixels, axis)
+    hidden = find_mask(image, None, axis)
+    if hidden is not None:
+        planes = fill(planes, hidden)
+    check_finite(planes)
+    span = find_data_range(planes, data_range)
+    return decide_noise(planes, span, None, kind)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,7 +231,11 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
             spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
             softness = -math.log(max(blocks.sharpness(), 1e-9))
         if scale == 1:
-            certainty = math.exp(-_doubt(softness) * max(alike[-1].spread - _SPREAD, 0))
+            spread = alike[-1].spread
+            certainty = math.exp(-_doubt(softness) * max(spread - _SPREAD, 0))
+            # The more flat blocks differ, the less of what they have can be noise.
+            most = math.log(_USUAL) - _CAP_FALL * (spread - _CAP_SPREAD)
+            certainty = min(certainty, math.exp(most - measured[0]))
         planes = [halve(plane) for plane in planes]
     if len(measured) < 2:
         return None

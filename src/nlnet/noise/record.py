@@ -129,15 +129,19 @@ class Noise:
         for level in self.levels:
             if self.kind == "poisson" and not level.gain > 0:
                 raise InputError(f"gain is {level.gain:g}, but must be above 0.")
-            if self.kind == "curve" and len(level.nodes) < 2:
+            if self.kind == "curve" and len(level.nodes) < 2 and not level.gain:
                 raise InputError(
                     f"A noise curve has {len(level.nodes)} points, but must have at least 2."
                 )
-            if self.kind == "curve" and not max(sigma for _, sigma in level.nodes) > 0:
+            if level.nodes and level.gain:
+                raise InputError("Noise has both a curve and a gain, but must have one of them.")
+            if level.nodes and not max(sigma for _, sigma in level.nodes) > 0:
                 raise InputError("The sigma of a noise curve is 0 everywhere.")
             if self.kind != "curve" and level.nodes:
                 raise InputError(f"Noise of the kind {self.kind!r} cannot have a curve.")
         strength = self.strength
+        if self.kind == "curve" and not any(level.nodes for level in self.levels):
+            raise InputError("Noise of the kind 'curve' has no curve; photon noise is 'poisson'.")
         if self.kind in ("white", "camera") and not strength > 0:
             raise InputError(f"sigma is {strength:g}, but must be above 0.")
         if self.kind == "white" and any((x.gain, x.read) != (0, strength) for x in self.levels):
@@ -155,9 +159,10 @@ class Noise:
     @classmethod
     def poisson(cls, gain: float, read: float = 0.0, black: float = 0.0) -> Noise:
         """Return photon noise, ``var = gain * (x - black) + read**2``."""
-        named = {"gain": gain, "read": read, "black": black}
-        numbers = [check_number(name, value) for name, value in named.items()]
-        return cls("poisson", None, (Level(numbers[0], numbers[1], numbers[2]),))
+        level = Level(
+            check_number("gain", gain), check_number("read", read), check_number("black", black)
+        )
+        return cls("poisson", None, (level,))
 
     @property
     def correlated(self) -> bool:
@@ -197,7 +202,7 @@ class Noise:
             black = f", black at {level.black:.3g}" if level.black else ""
             return f"photon noise, gain {level.gain:.3g}, read noise {level.read:.3g}{black}"
         if self.kind == "curve":
-            sigmas = [sigma for _, sigma in level.nodes]
+            sigmas = [sigma for level in self.levels for _, sigma in level.nodes]
             return (
                 f"noise that depends on the brightness, sigma {min(sigmas):.3g} to "
                 f"{max(sigmas):.3g}"

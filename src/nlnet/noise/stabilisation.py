@@ -25,6 +25,9 @@ from nlnet.arrays import Array, FloatArray
 _LEAST = 2 * math.sqrt(3 / 8)
 """The transform of a pixel without photons."""
 
+_LARGEST = 1e37
+"""Near the largest float32."""
+
 _FLOOR = 0.1
 """Least sigma of a curve, as a share of its largest: what is weaker is not blown up further."""
 
@@ -56,33 +59,52 @@ class Anscombe:
     >>> transform = Anscombe(gain=1.0, offset=0.0)
     >>> round(float(transform.forward(photons).std()), 1)
     1.0
-    >>> round(float(transform.inverse(np.array([transform.forward(photons).mean()]))[0]), 1)
-    30.0
+    >>> mean = transform.forward(photons).mean(keepdims=True)
+    >>> bool(abs(transform.inverse(mean) - 30) < 0.1)
+    True
     """
 
     gain: float
     offset: float
 
     def forward(self, values: Array) -> FloatArray:
-        """Even the noise out."""
+        """Even the noise out; what has no light, or the value 0 above that, becomes 0.
+
+        Counted from there, float32 tells values apart also where noise hardly grows, and its
+        transform, ``2 / gain * sqrt(gain * x + ...)``, is far larger than its differences.
+        """
         # Written so that float32 stays float32.
-        scaled = values * (1 / self.gain) + (3 / 8 + self.offset / self.gain**2)
-        return np.asarray(2 * np.sqrt(np.maximum(scaled, 0)))
+        squares = np.maximum(self.gain * values + self._floor, 0)
+        if self._floor <= 0:
+            return np.asarray(2 / self.gain * np.sqrt(squares))
+        light = np.maximum(values, max(-self._floor / self.gain, -_LARGEST))
+        return np.asarray(2 * light / (np.sqrt(squares) + self._root))
 
     def inverse(self, values: FloatArray) -> FloatArray:
         """Return the values whose noisy versions have these means after the transform."""
-        mean = np.maximum(values, _LEAST)
-        photons = (
-            mean**2 / 4
-            - 1 / 8
-            + math.sqrt(3 / 2) / 4 / mean
-            - 11 / 8 / mean**2
-            + 5 / 8 * math.sqrt(3 / 2) / mean**3
+        least = max(_LEAST - 2 * self._root / self.gain, -_LARGEST)
+        mean = np.maximum(values, least)
+        # One over the transform as it is in the article, which does not start at 0.
+        over = self.gain / (self.gain * mean + 2 * self._root)
+        bias = 1 / 4 + over * (
+            math.sqrt(3 / 2) / 4 + over * (-11 / 8 + over * (5 / 8 * math.sqrt(3 / 2)))
         )
+        light = mean * (self.gain / 4 * mean + self._root) + self.gain * bias
+        light -= min(self._floor, 0.0) / self.gain
         # Below the transform of nothing there is only a slope, so that nothing is cut off: floating
         # data may be negative.
-        photons = np.maximum(photons, 0) + np.minimum(values - _LEAST, 0) * (_LEAST / 2)
-        return np.asarray(self.gain * photons - self.offset / self.gain)
+        slope = self.gain * _LEAST / 2
+        dark = max(-self.offset / self.gain, -_LARGEST)
+        return np.asarray(np.maximum(light, dark) + np.minimum(values - least, 0) * slope)
+
+    @property
+    def _floor(self) -> float:
+        """What stands under the root for the value 0, times the square of the gain."""
+        return 3 / 8 * self.gain**2 + self.offset
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(max(self._floor, 0.0))
 
 
 class Curve:

@@ -1,0 +1,167 @@
+"""What is to be done with each page, as far as it is known; the rest when pages are looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, cast
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+
+from nlnet.arrays import Array
+from nlnet.dask.chunks import computed_apart, image_axes, stand_in
+from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
+from nlnet.denoising import _FAR_ABOVE, _find_box
+from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
+from nlnet.noise.deciding import decide_noise, pyramid_sigmas
+from nlnet.noise.estimation import SCALES
+from nlnet.noise.record import Noise
+from nlnet.projection import Box
+from nlnet.stacks import Sigma, check_pages, sigma_of_pages
+
+
+@dataclasses.dataclass(frozen=True)
+class PagePlan:
+    """What is to be done with a page.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise to remove.
+    span : float
+        The data range.
+    box : (low, high) or None
+        Values that the result is kept in.
+    average : float
+        Standard deviation of the noise on average, as far as it can be told.
+    """
+
+    noise: Noise
+    span: float
+    box: Box | None
+    average: float
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to remove, or nothing that float32 could tell apart."""
+        noise = self.noise
+        negligible = noise.sigma is not None and noise.sigma <= self.span * np.finfo(np.float32).eps
+        return noise.kind == "none" or bool(negligible)
+
+    def to_json(self) -> str:
+        """Return the plan as a line of JSON."""
+        values = dataclasses.asdict(self) | {"noise": self.noise.to_json()}
+        return json.dumps(values, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> PagePlan:
+        """Read what :meth:`to_json` wrote."""
+        values = json.loads(text)
+        box = None if values["box"] is None else tuple(values["box"])
+        return cls(**values | {"noise": Noise.from_json(values["noise"]), "box": box})
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a user says about the noise and the values of an array, as for `nlnet.dask.denoise`."""
+
+    sigma: Sigma = None
+    noise: str | Noise | None = None
+    data_range: float | None = None
+    clip: bool | None = None
+
+    @property
+    def scales(self) -> int:
+        """At how many scales noise may have to be removed."""
+        if isinstance(self.noise, Noise):
+            return len(pyramid_sigmas(self.noise)) if self.noise.correlated else 1
+        estimated = self.noise is None and self.sigma is None
+        return SCALES if estimated or self.noise == "camera" else 1
+
+    @property
+    def estimates(self) -> bool:
+        """Whether something about the noise is to be found out."""
+        if isinstance(self.noise, Noise):
+            return False
+        return self.sigma is None or self.noise == "camera"
+
+    def looks(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether the values have to be looked at before a page can be denoised."""
+        native = dtype.newbyteorder("=")
+        if self.estimates or (self.data_range is None and DATA_RANGES[native] is None):
+            return True
+        if dtype.kind == "u" and (self.data_range or math.inf) >= np.iinfo(native).max:
+            return False  # no value can lie outside
+        if self.clip is None:
+            return True
+        # What is clipped must not be most of the image, because of a wrong range.
+        return self.clip and self.data_range is not None
+
+    def plan(self, planes: Array, sigma: float | None) -> PagePlan:
+        """Decide what is to be done with (C, H, W) planes, or a sample of them."""
+        span = find_data_range(planes, self.data_range)
+        noise = decide_noise(planes, span, sigma, self.noise)
+        box = None
+        if noise.kind != "none":
+            box = _find_box(planes, span, noise, self.clip, self.data_range)
+        average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
+        return PagePlan(noise, span, box, average)
+
+
+def plan_pages(
+    array: da.Array, request: Request, *, channel_axis: int | None, stacked: int
+) -> da.Array:
+    """Return a plan for each page, chunked as the first axes of the array.
+
+    Where values have to be looked at, that is done when it is computed, and then once more for the
+    denoising: otherwise all chunks would wait in memory until the last of them has been looked at.
+
+    Raises
+    ------
+    InputError
+        If the array or the request cannot be used.
+    """
+    page = stand_in(array, stacked)
+    check_dtype(page)
+    _, channels = image_axes(page, channel_axis)
+    leading = array.shape[:stacked]
+    sigmas = sigma_of_pages(request.sigma, leading)
+    check_pages(sigmas, request.noise, array.dtype, request.data_range)
+    if 0 in leading or not request.looks(array.dtype):
+        plans = np.empty(leading, object)
+        gray = _gray_planes(1 if channels is None else page.shape[channels], array.dtype, request)
+        for index in np.ndindex(leading):
+            plans[index] = request.plan(gray, sigmas.item(index))
+        return from_known(plans, array)
+    copy = computed_apart(array)
+    limit = math.inf if request.data_range is None else _FAR_ABOVE * request.data_range
+    found = []
+    for index in np.ndindex(leading):
+        sample = sample_planes(
+            to_lazy_planes(copy[index], channels),
+            tiles=request.estimates and request.noise != "white",
+            patches=request.estimates,
+            limit=limit,
+        )
+        found.append(lazy_object(delayed(_plan)(sample, request, sigmas.item(index))))
+    lazy = da.stack(found).reshape(leading) if stacked else found[0]
+    return cast(da.Array, lazy.rechunk(array.chunks[:stacked]))
+
+
+def _gray_planes(channels: int, dtype: np.dtype[Any], request: Request) -> Array:
+    """Return an image of middle gray, which stands for pages that need not be looked at."""
+    span = request.data_range or DATA_RANGES[dtype.newbyteorder("=")] or 1.0
+    return np.full((channels, 1, 1), span / 2).astype(dtype)
+
+
+def from_known(plans: Array, array: da.Array) -> da.Array:
+    """Return plans that are known as a dask array, chunked as the first axes of `array`."""
+    chunked = da.from_array(plans, chunks=array.chunks[: plans.ndim], name=False)
+    return cast(da.Array, chunked)
+
+
+def _plan(sample: Array | SampledPlanes, request: Request, sigma: float | None) -> PagePlan:
+    return request.plan(cast(Array, sample), sigma)

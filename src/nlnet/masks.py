@@ -1,0 +1,135 @@
+"""Pixels that are left out: hidden by a mask, or NaN.
+
+They are filled with copies of other pixels, so that they look like the rest of the image, noise
+included, and what was there has no influence on anything. They come back as they were.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.arrays import Array
+from nlnet.errors import InputError
+from nlnet.inputs import from_planes, to_planes
+
+Mask = npt.NDArray[np.bool_]
+
+_FAR = 1 << 29
+"""More than any image is wide."""
+
+_MOST = 0.5
+"""Share of the pixels that may be left out."""
+
+
+def find_mask(image: object, mask: npt.ArrayLike | None, axis: int | None) -> Mask | None:
+    """Return which pixels are left out, (H, W); None if all are there.
+
+    Parameters
+    ----------
+    image : array or masked array
+        Of a supported dtype and shape. A pixel is left out if one of its channels is masked or NaN.
+    mask : array of bool or None
+        True for pixels to leave out: of the image's height and width, or of its shape.
+    axis : int or None
+        Where the channels are.
+
+    Raises
+    ------
+    InputError
+        If the mask does not fit, or hides more than half of the image.
+
+    Examples
+    --------
+    >>> find_mask(np.array([[1.0, np.nan], [3.0, 4.0]]), None, None).tolist()
+    [[False, True], [False, False]]
+    >>> find_mask(np.zeros((2, 2)), None, None) is None
+    True
+    """
+    planes = to_planes(np.asarray(image), axis)
+    hidden = np.zeros(planes.shape[1:], np.bool_)
+    if mask is not None:
+        hidden |= _given_mask(np.asarray(mask), planes, axis)
+    if isinstance(image, np.ma.MaskedArray):
+        hidden |= to_planes(np.ma.getmaskarray(image), axis).any(axis=0)
+    if planes.dtype.kind == "f":
+        hidden |= np.isnan(planes).any(axis=0)
+    count = int(np.count_nonzero(hidden))
+    if not count:
+        return None
+    if count > _MOST * hidden.size:
+        raise InputError(
+            f"{count} of the image's {hidden.size} pixels are masked or NaN, but at most half of "
+            "them may be."
+        )
+    return hidden
+
+
+def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
+    if mask.dtype != np.bool_:
+        raise InputError(
+            f"The mask's dtype is {mask.dtype}, but must be bool: True for pixels to leave out."
+        )
+    if mask.shape == planes.shape[1:]:
+        return mask
+    whole = from_planes(planes, axis).shape
+    if mask.shape == whole:
+        return np.asarray(to_planes(mask, axis).any(axis=0))
+    raise InputError(
+        f"The mask has shape {mask.shape}, but must be {planes.shape[1:]}, or {whole} as the image."
+    )
+
+
+def fill(planes: Array, hidden: Mask) -> Array:
+    """Return a copy of (C, H, W) planes in which hidden pixels are copies of others.
+
+    Each takes the pixel that lies as far behind the nearest one in its row or column as it lies
+    before it, or that nearest one if there is none: a mean of neighbors would have less noise than
+    they have, and be taken for a sign that there is little.
+
+    Examples
+    --------
+    >>> row = np.array([[[1, 2, 99, 99, 5, 6, 7]]])
+    >>> fill(row, row[0] == 99).tolist()
+    [[[1, 2, 1, 6, 5, 6, 7]]]
+    """
+    filled, left = planes.copy(), hidden
+    # A pixel whose row and column are all hidden waits until its neighbors are filled.
+    while left.any():
+        there = ~left
+        y, x = np.nonzero(left)
+        down, across = _to_nearest(there.T, x, y), _to_nearest(there, y, x)
+        vertical = np.abs(down) < np.abs(across)
+        down, across = np.where(vertical, down, 0), np.where(vertical, 0, across)
+        found = np.maximum(np.abs(down), np.abs(across)) < _FAR // 2
+        y, x, down, across = (each[found] for each in (y, x, down, across))
+        times = np.where(_has(there, y + 2 * down, x + 2 * across), 2, 1)
+        filled[:, y, x] = filled[:, y + times * down, x + times * across]
+        left = left.copy()
+        left[y, x] = False
+    return filled
+
+
+def with_mask_of(image: object, pixels: Array) -> Array:
+    """Return the pixels as a masked array if the image is one."""
+    if not isinstance(image, np.ma.MaskedArray):
+        return pixels
+    return np.ma.MaskedArray(pixels, mask=np.ma.getmask(image).copy(), fill_value=image.fill_value)
+
+
+def _to_nearest(
+    there: Mask, lines: npt.NDArray[np.intp], places: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
+    """Return the way from places of lines to the nearest pixel there; far if there is none."""
+    numbers = np.arange(there.shape[1], dtype=np.int32)
+    before = np.maximum.accumulate(np.where(there, numbers, -_FAR), axis=1)[lines, places]
+    reverse = np.where(there, numbers, _FAR)[:, ::-1]
+    after = np.minimum.accumulate(reverse, axis=1)[:, ::-1][lines, places]
+    return np.asarray(np.where(places - before <= after - places, before, after) - places, np.intp)
+
+
+def _has(there: Mask, y: npt.NDArray[np.intp], x: npt.NDArray[np.intp]) -> Mask:
+    """Tell whether these places are inside, and there."""
+    height, width = there.shape
+    inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+    return np.asarray(inside & there[np.where(inside, y, 0), np.where(inside, x, 0)])

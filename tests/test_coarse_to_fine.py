@@ -1,0 +1,323 @@
+"""Removing correlated noise, beside a slow version with loops, written from its description."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nlnet
+import nlnet.coarse_to_fine
+from nlnet.coarse_to_fine import (
+    enlarged,
+    halve,
+    memory_of,
+    remove_correlated,
+    scales_for,
+)
+from nlnet.errors import InputError
+from nlnet.model import Model
+from nlnet.network import denoise_planes
+from nlnet.noise.deciding import pyramid_sigmas
+from nlnet.noise.record import Level
+
+pytestmark = pytest.mark.numerical
+
+Remove = Callable[[np.ndarray, float], np.ndarray]
+
+
+def camera_noise(sigma: float, *octaves: float) -> nlnet.Noise:
+    return nlnet.Noise("camera", sigma, (Level(read=sigma),), (1.0, *octaves))
+
+
+def image_of(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0, 255, shape).astype(np.float32)
+
+
+# The slow version
+
+
+def slow_halve(plane: np.ndarray) -> np.ndarray:
+    height, width = plane.shape
+    half = np.zeros((height // 2, width // 2))
+    for y in range(height // 2):
+        for x in range(width // 2):
+            square = [float(plane[2 * y + i, 2 * x + j]) for i in (0, 1) for j in (0, 1)]
+            half[y, x] = sum(square) / 4
+    return half
+
+
+def slow_enlarge(half: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Bilinear; the centre of a half-size pixel lies between its four full-size ones."""
+
+    def at(y: int, x: int) -> float:
+        return float(half[min(max(y, 0), len(half) - 1), min(max(x, 0), len(half[0]) - 1)])
+
+    full = np.zeros((height, width))
+    for y in range(height):
+        for x in range(width):
+            # An even pixel lies a quarter before the centre of its square, an odd one after.
+            near_y, near_x = y // 2, x // 2
+            far_y, far_x = near_y + (1 if y % 2 else -1), near_x + (1 if x % 2 else -1)
+            full[y, x] = (
+                0.75 * 0.75 * at(near_y, near_x)
+                + 0.25 * 0.75 * at(far_y, near_x)
+                + 0.75 * 0.25 * at(near_y, far_x)
+                + 0.25 * 0.25 * at(far_y, far_x)
+            )
+    return full
+
+
+def slow_remove(planes: np.ndarray, sigmas: tuple[float, ...], remove: Remove) -> np.ndarray:
+    if len(sigmas) > 1:
+        half = np.stack([slow_halve(plane) for plane in planes])
+        change = slow_remove(half, sigmas[1:], remove) - half
+        planes = planes + np.stack([slow_enlarge(plane, *planes.shape[1:]) for plane in change])
+    return remove(planes, sigmas[0])
+
+
+def smooth(planes: np.ndarray, sigma: float) -> np.ndarray:
+    """Stands for a network: means of neighbors, the more the stronger the noise."""
+    padded = np.pad(planes, [(0, 0), (1, 1), (1, 1)], mode="edge")
+    mean = (padded[:, :-2, 1:-1] + padded[:, 2:, 1:-1] + padded[:, 1:-1, :-2]) / 3
+    return planes + (mean - planes) * min(sigma / 50, 1)
+
+
+def by_rows(remove: Remove, asked: list[tuple[tuple[int, ...], float]] | None = None) -> Any:
+    """Read and write a few rows at a time, as the network does."""
+
+    def denoise(read: Any, write: Any, shape: Any, sigma: float, report: Any) -> None:
+        if asked is not None:
+            asked.append((shape, sigma))
+        rows = range(0, shape[1], 5)
+        planes = np.concatenate([read(row, min(row + 5, shape[1])) for row in rows], axis=1)
+        assert planes.shape == shape
+        assert planes.dtype == np.float32
+        report(0.0)
+        restored = remove(planes, sigma)
+        for row in rows:
+            write(row, restored[:, row : row + 5])
+        report(1.0)
+
+    return denoise
+
+
+@pytest.mark.parametrize("shape", [(1, 32, 48), (1, 33, 47), (3, 35, 32), (1, 9, 6), (2, 5, 13)])
+@pytest.mark.parametrize("sigmas", [(30.0,), (30.0, 20.0), (10.0, 25.0, 40.0)])
+def test_it_is_the_slow_version(shape: tuple[int, ...], sigmas: tuple[float, ...]) -> None:
+    planes = image_of(*shape)
+    restored = np.full(shape, np.nan)
+
+    def write(first: int, rows: np.ndarray) -> None:
+        restored[:, first : first + rows.shape[1]] = rows
+
+    remove_correlated(planes, write, sigmas, by_rows(smooth), lambda share: None)
+    expected = slow_remove(planes.astype(np.float64), sigmas, smooth)
+    np.testing.assert_allclose(restored, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("height", "width"), [(40, 52), (37, 41), (32, 70), (20, 31), (8, 9)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_denoise_is_the_slow_version_with_the_network(
+    gray_model: Model, color_model: Model, height: int, width: int, channels: int
+) -> None:
+    model = gray_model if channels == 1 else color_model
+    image = image_of(height, width, channels)
+    noise = camera_noise(20.0, 1.6, 2.5)
+
+    def network(planes: np.ndarray, sigma: float) -> np.ndarray:
+        scale = model.sigma / sigma
+        scaled = (planes * scale).astype(np.float32)
+        return denoise_planes(scaled, model.config, model.stages, box=(0.0, 255 * scale)) / scale
+
+    count = 1 if min(height, width) < 32 else 2 if min(height, width) < 64 else 3
+    planes = np.moveaxis(image, -1, 0).astype(np.float64)
+    expected = slow_remove(planes, pyramid_sigmas(noise)[:count], network)
+    result = nlnet.denoise(image, noise=noise, model=model, data_range=255, channel_axis=-1)
+    # Rounding may choose another patch of nearly the same distance in a group.
+    assert np.mean(np.abs(np.moveaxis(result, -1, 0) - expected) > 0.02) < 0.01
+
+
+# Its parts
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (8, 8), (11, 4), (601, 6)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.uint16])
+def test_halving(shape: tuple[int, int], dtype: type) -> None:
+    planes = image_of(2, *shape).astype(dtype)
+    half = halve(planes)
+    assert half.dtype == np.float32
+    np.testing.assert_allclose(half, [slow_halve(plane) for plane in planes], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (8, 8), (11, 4)])
+def test_enlarging(shape: tuple[int, int]) -> None:
+    height, width = shape
+    half = image_of(2, height // 2, width // 2)
+    full = enlarged(half, 0, height, width)
+    expected = [slow_enlarge(plane, height, width) for plane in half]
+    # The last pixel of an odd side has no square of its own, and takes the last one's.
+    np.testing.assert_allclose(full, expected, rtol=1e-5)
+    for row in range(height):
+        np.testing.assert_array_equal(enlarged(half, row, row + 1, width), full[:, row : row + 1])
+
+
+def test_a_constant_stays_one_both_ways() -> None:
+    half = halve(np.full((1, 7, 9), 41, np.uint8))
+    np.testing.assert_array_equal(half, 41)
+    np.testing.assert_array_equal(enlarged(half, 0, 7, 9), 41)
+
+
+@pytest.mark.parametrize(
+    ("sides", "wanted", "count"),
+    [
+        ((64, 64), 3, 3),
+        ((64, 63), 3, 2),
+        ((32, 999), 3, 2),
+        ((31, 999), 3, 1),
+        ((5, 5), 3, 1),
+        ((999, 999), 1, 1),
+        ((999, 999), 2, 2),
+    ],
+)
+def test_as_many_scales_as_fit(sides: tuple[int, int], wanted: int, count: int) -> None:
+    assert scales_for((1, *sides), wanted) == count
+
+
+def test_the_scales_get_their_sigmas_from_coarse_to_fine() -> None:
+    asked: list[tuple[tuple[int, ...], float]] = []
+    denoise = by_rows(smooth, asked)
+    remove_correlated(
+        image_of(1, 41, 64), lambda *_: None, (9.0, 5.0, 3.0), denoise, lambda share: None
+    )
+    assert asked == [((1, 10, 16), 3.0), ((1, 20, 32), 5.0), ((1, 41, 64), 9.0)]
+
+
+# Around it
+
+
+def test_progress_rises_from_0_to_1(gray_model: Model) -> None:
+    shares: list[float] = []
+    image = image_of(70, 66)
+    nlnet.denoise(
+        image,
+        noise=camera_noise(20.0, 1.6, 2.5),
+        model=gray_model,
+        data_range=255,
+        progress=shares.append,
+    )
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < 0.1
+    assert shares[-1] == pytest.approx(1)
+    assert any(0.2 < share < 0.3 for share in shares)  # when the half size is done
+
+
+def test_memory_of_the_smaller_images() -> None:
+    """Rows come and go; what stays are the smaller images and what changed in them."""
+
+    def copy(read: Any, write: Any, shape: Any, sigma: float, report: Any) -> None:
+        for row in range(0, shape[1], 32):
+            write(row, read(row, min(row + 32, shape[1])))
+
+    planes = np.zeros((1, 4096, 512), np.uint8)
+    tracemalloc.start()
+    remove_correlated(planes, lambda *_: None, (3.0, 2.0, 1.0), copy, lambda share: None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    bands = 3 * 4 * 256 * 512  # rows on their way to half the size
+    assert 0.9 < peak / memory_of(planes.shape, 3) < 1 + bands / memory_of(planes.shape, 3)
+    assert memory_of(planes.shape, 1) == 0
+
+
+def test_a_memory_limit(gray_model: Model) -> None:
+    image, noise = image_of(96, 100), camera_noise(20.0, 1.6, 2.5)
+    options: dict[str, Any] = {"noise": noise, "model": gray_model, "data_range": 255}
+    free = nlnet.denoise(image, **options)
+    bound = nlnet.denoise(image, max_memory=50_000_000, **options)
+    np.testing.assert_allclose(bound, free, atol=1e-2)
+    with pytest.raises(InputError, match=r"max_memory is 1000 bytes.*100x96 pixels alone take"):
+        nlnet.denoise(image, max_memory=1000, **options)
+    least = memory_of((1, 96, 100), 3)
+    with pytest.raises(InputError, match="max_memory"):
+        nlnet.denoise(image, max_memory=least + 1000, **options)
+
+
+def test_threads_do_not_matter(color_model: Model) -> None:
+    image, noise = image_of(66, 70, 3), camera_noise(20.0, 1.6, 2.5)
+    one, two = (
+        nlnet.denoise(image, noise=noise, model=color_model, data_range=255, threads=threads)
+        for threads in (1, 2)
+    )
+    np.testing.assert_allclose(one, two, atol=1e-2)
+
+
+def test_correlated_noise_is_removed() -> None:
+    """White noise blurred by a kernel, of which a network for white noise leaves most."""
+    clean = np.full((96, 96), 120.0)
+    clean[:, 50:] = 60
+    white = np.random.default_rng(0).standard_normal((98, 98))
+    noise = sum(white[i : i + 96, j : j + 96] for i in range(3) for j in range(3)) / 3 * 15
+    noisy = (clean + noise).astype(np.float32)
+    plain = nlnet.denoise(noisy, 15, data_range=255)
+    removed = nlnet.denoise(noisy, noise=camera_noise(15.0, 1.7, 2.3), data_range=255)
+    before, white_only, after = ((x - clean).std() for x in (noisy, plain, removed))
+    assert before == pytest.approx(15, rel=0.05)
+    assert after < 0.75 * white_only
+    assert after < 0.5 * before
+
+
+# How much of it
+
+
+@pytest.mark.parametrize("noise", [nlnet.Noise.white(20.0), camera_noise(20.0, 1.6)])
+def test_luma_and_chroma_are_blended_in_the_opponent_space(
+    color_model: Model, noise: nlnet.Noise
+) -> None:
+    image = image_of(33, 36, 3)
+    options: dict[str, Any] = {"noise": noise, "model": color_model, "data_range": 255}
+    full = nlnet.denoise(image, **options)
+    blended = nlnet.denoise(image, strength=(0.3, 0.9), **options)
+    opponent = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 1 / 4]])
+    before, after = (x.astype(np.float64) @ opponent.T for x in (image, full))
+    expected = before + (after - before) * [0.3, 0.9, 0.9]
+    np.testing.assert_allclose(blended @ opponent.T, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_one_strength_is_a_blend(gray_model: Model, color_model: Model, channels: int) -> None:
+    image = image_of(24, 25, channels).squeeze()
+    model = gray_model if channels == 1 else color_model
+    full, half, none = (
+        nlnet.denoise(image, 20, model=model, data_range=255, strength=strength)
+        for strength in (1.0, 0.5, 0)
+    )
+    np.testing.assert_allclose(half, (image + full) / 2, atol=1e-3)
+    np.testing.assert_array_equal(none, image)
+    if channels == 3:
+        same = nlnet.denoise(image, 20, model=model, data_range=255, strength=(0.5, 0.5))
+        np.testing.assert_array_equal(same, half)
+
+
+@pytest.mark.parametrize(
+    ("strength", "message"),
+    [
+        ((0.5, 1), "the image is grayscale"),
+        (np.array([0.5, 1]), "the image is grayscale"),
+        (1.5, "strength is 1.5, but must be from 0 to 1"),
+        (-0.1, "must be from 0 to 1"),
+        (float("nan"), "must be from 0 to 1"),
+        ((0.5, 1, 1), "a pair of them"),
+        ((), "a pair of them"),
+        ("01", "a pair of them"),
+        ("half", "a pair of them"),
+        (None, "a pair of them"),
+        (True, "a pair of them"),
+        ((0.5, None), "a pair of them"),
+    ],
+)
+def test_bad_strengths(gray_model: Model, strength: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        nlnet.denoise(np.zeros((16, 16)), 0.1, model=gray_model, strength=strength)

@@ -1,0 +1,381 @@
+"""What is found in images whose noise is known."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import PROJECT
+
+import nlnet
+from nlnet.errors import InputError
+from nlnet.evaluate import read_clean
+from nlnet.noise import add_noise
+from nlnet.noise.blocks import sample_tiles
+from nlnet.noise.camera import Camera
+from nlnet.noise.deciding import pyramid_sigmas
+
+pytestmark = pytest.mark.numerical
+
+KERNELS = {"pairs": [1, 1], "triples": [1, 2, 1], "fives": [1, 4, 6, 4, 1]}
+
+
+@functools.cache
+def clean(name: str, channels: int = 1) -> np.ndarray:
+    """Smooth areas with edges between them, from 20 to 235, or a photo."""
+    if name == "cat":
+        return read_clean(PROJECT / "examples" / "cat.png", channels).astype(np.float64)
+    y, x = np.mgrid[:320, :400]
+    waves = 110 + 60 * np.sin(x / 47) * np.cos(y / 61)
+    image = np.clip(waves + 50 * (x + y > 390) - 30 * (x > 280), 20, 235)
+    return image if channels == 1 else np.dstack([image, 250 - image, image[::-1]])
+
+
+def photon_noise(
+    image: np.ndarray, gain: float, read: float, black: float = 0.0, seed: int = 0
+) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.asarray(
+        gain * rng.poisson(image / gain) + black + read * rng.standard_normal(image.shape)
+    )
+
+
+def correlated_noise(shape: tuple[int, ...], kernel: list[float], sigma: float) -> np.ndarray:
+    """White noise blurred by a kernel, across and down, and scaled to sigma."""
+    noise = np.random.default_rng(3).standard_normal(shape)
+    weights = np.array(kernel, float)
+    weights /= np.sqrt((weights**2).sum())  # the variance stays 1
+    for axis in (0, 1):
+        noise = sum(
+            (weight * np.roll(noise, shift, axis) for shift, weight in enumerate(weights)),
+            np.zeros(shape),
+        )
+    return sigma * noise
+
+
+def octaves_of(kernel: list[float]) -> np.ndarray:
+    """The standard deviation after averaging squares, times their side: in closed form."""
+    # Of white noise through a separable kernel, the variance is the square of its energy.
+    both = [(side, np.convolve(kernel, np.ones(side))) for side in (1, 2, 4)]
+    energy = np.array([(weights**2).sum() / side for side, weights in both])
+    return np.asarray(energy / energy[0])
+
+
+def estimate(image: np.ndarray, **options: Any) -> nlnet.Noise:
+    return nlnet.estimate_noise(image, **{"data_range": 255, **options})
+
+
+# White noise
+
+
+@pytest.mark.parametrize("name", ["scene", "cat"])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("sigma", [5, 15, 25, 50])
+def test_white_noise_stays_white(name: str, channels: int, sigma: float) -> None:
+    noisy = add_noise(clean(name, channels), sigma)
+    found = estimate(noisy)
+    assert found == nlnet.Noise.white(nlnet.estimate_sigma(noisy))
+    assert found.sigma == pytest.approx(sigma, rel=0.03)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("sigma", [10, 40])
+def test_white_noise_that_was_clipped_stays_white(channels: int, sigma: float) -> None:
+    noisy = np.rint(np.clip(add_noise(clean("cat", channels), sigma), 0, 255)).astype(np.uint8)
+    found = estimate(noisy, data_range=None)
+    assert found.kind == "white"
+    assert found.sigma == pytest.approx(sigma, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [(np.uint16, 64.0), (np.int16, 64.0), (np.float64, 1 / 255)]
+)
+def test_the_answer_is_in_the_units_of_the_image(dtype: type, unit: float) -> None:
+    noisy = add_noise(clean("scene"), 12) * unit
+    given = (np.rint(noisy) if unit > 1 else noisy).astype(dtype)
+    found = nlnet.estimate_noise(given)
+    assert found.kind == "white"
+    assert found.sigma == pytest.approx(12 * unit, rel=0.03)
+
+
+# Photon noise
+
+
+@pytest.mark.parametrize("name", ["scene", "cat"])
+@pytest.mark.parametrize(
+    ("gain", "read"), [(0.5, 0), (0.5, 2), (2, 2), (2, 8), (8, 0), (8, 8), (30, 8)]
+)
+def test_gain_and_read_noise(name: str, gain: float, read: float) -> None:
+    """Gain, and noise at every brightness, to 10 percent; the foot of the line to 10 values."""
+    found = estimate(photon_noise(clean(name), gain, read))
+    assert found.kind == "poisson"
+    level, truth = found.levels[0], nlnet.Noise.poisson(gain, read).levels[0]
+    assert level.gain == pytest.approx(gain, rel=0.1)
+    assert level.black < 4
+    values = np.linspace(25, 235, 8)
+    np.testing.assert_allclose(level.sigma(values), truth.sigma(values), rtol=0.1)
+    # There is no value below 20 in the scene: the foot lies outside of what was seen.
+    assert level.offset == pytest.approx(read**2, abs=10 * gain)
+
+
+@pytest.mark.parametrize(("gain", "read", "black"), [(2, 2, 40), (8, 8, 40), (0.5, 0, 1000)])
+def test_black_that_is_not_zero(gain: float, read: float, black: float) -> None:
+    found = estimate(photon_noise(clean("cat"), gain, read, black), data_range=255 + black)
+    assert found.kind == "poisson"
+    # Read noise is a lower black, as far as one line can tell.
+    assert found.levels[0].black == pytest.approx(black - read**2 / gain, abs=4)
+    assert found.levels[0].gain == pytest.approx(gain, rel=0.1)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(3.0, 0.0), (1.0, -500.0), (0.01, 7.0)])
+def test_a_scaled_and_shifted_image_has_scaled_and_shifted_noise(
+    factor: float, shift: float
+) -> None:
+    noisy = photon_noise(clean("scene"), 2, 3)
+    plain = estimate(noisy).levels[0]
+    moved = estimate(factor * noisy + shift, data_range=255 * factor).levels[0]
+    assert moved.gain == pytest.approx(factor * plain.gain, rel=1e-3)
+    assert moved.offset + moved.gain * shift == pytest.approx(factor**2 * plain.offset, rel=0.02)
+
+
+def test_each_channel_has_its_own_gain() -> None:
+    planes = clean("scene", 3)
+    noisy = np.dstack([photon_noise(planes[..., i], gain, 0) for i, gain in enumerate((2, 6, 4))])
+    found = estimate(noisy)
+    assert found.kind == "poisson"
+    for level, gain in zip(found.levels, (2, 6, 4), strict=True):
+        assert level.gain == pytest.approx(gain, rel=0.12)
+    swapped = estimate(np.moveaxis(noisy, -1, 0), channel_axis=0)
+    assert swapped == found
+
+
+def other_noise(image: np.ndarray) -> np.ndarray:
+    """Noise that is strongest in the middle, as a tone curve makes it: 4 to 16."""
+    sigma = 4 + 12 * np.exp(-(((image - 120) / 45) ** 2))
+    return np.asarray(image + sigma * np.random.default_rng(0).standard_normal(image.shape))
+
+
+def ramp() -> np.ndarray:
+    return np.tile(np.linspace(10, 240, 400), (320, 1))
+
+
+def test_noise_that_follows_no_line() -> None:
+    """To 20 percent, where it is not cut off by the width of a bin."""
+    found = estimate(other_noise(ramp()))
+    assert found.kind == "curve"
+    values = np.array([30.0, 90.0, 120.0, 150.0, 220.0])
+    truth = 4 + 12 * np.exp(-(((values - 120) / 45) ** 2))
+    np.testing.assert_allclose(found.levels[0].sigma(values), truth, rtol=0.2)
+
+
+def test_a_curve_in_one_channel_and_lines_in_others() -> None:
+    noisy = np.dstack([photon_noise(ramp(), 2, 0), other_noise(ramp()), photon_noise(ramp(), 4, 0)])
+    found = estimate(noisy)
+    assert found.kind == "curve"
+    assert [bool(level.nodes) for level in found.levels] == [False, True, False]
+    assert found.levels[2].gain == pytest.approx(4, rel=0.1)
+    assert nlnet.denoise(noisy, data_range=255).std(axis=0).mean() < 4  # of 4 to 30
+
+
+def test_photons_in_integers() -> None:
+    noisy = np.clip(photon_noise(clean("scene"), 4, 3), 0, 65535)
+    found = estimate(np.rint(noisy).astype(np.uint16))
+    assert found.kind == "poisson"
+    assert found.levels[0].gain == pytest.approx(4, rel=0.1)
+
+
+# Correlated noise
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("sigma", [6, 25])
+def test_correlated_noise(channels: int, kernel: str, sigma: float) -> None:
+    """Without its slowest part, which flat areas have from shading: less, and more alike.
+
+    Its strength is found to 5 and 25 percent, above and below; its octaves to 35 percent.
+    """
+    image = clean("scene", channels)
+    noise = correlated_noise(image.shape, KERNELS[kernel], sigma)
+    assert noise.std() == pytest.approx(sigma, rel=0.02)
+    found = estimate(image + noise)
+    assert found.kind == "camera"
+    assert found.correlated
+    assert found.sigma is not None
+    assert 0.75 * sigma < found.sigma < 1.05 * sigma
+    np.testing.assert_allclose(found.octaves, octaves_of(KERNELS[kernel]), rtol=0.35)
+    assert list(found.octaves) == sorted(found.octaves)
+    # At half and quarter the size, where what counts is removed, it is found to 20 percent.
+    scales = found.sigma * np.array(found.octaves[1:])
+    np.testing.assert_allclose(scales, sigma * octaves_of(KERNELS[kernel])[1:], rtol=0.2)
+
+
+def test_noise_that_is_more_alike_has_larger_octaves() -> None:
+    image = clean("scene")
+    found = [
+        estimate(image + correlated_noise(image.shape, kernel, 12)).octaves
+        for kernel in KERNELS.values()
+    ]
+    for scale in (1, 2):
+        assert found[0][scale] < found[1][scale] < found[2][scale]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_correlated_noise_of_a_photo(kernel: str) -> None:
+    image = clean("cat")
+    found = estimate(image + correlated_noise(image.shape, KERNELS[kernel], 20))
+    assert found.kind == "camera"
+    assert found.sigma == pytest.approx(20, rel=0.3)
+    assert nlnet.estimate_sigma(image + correlated_noise(image.shape, KERNELS[kernel], 20)) < 12
+
+
+def test_photos_of_simulated_cameras() -> None:
+    """Of six cameras five are known as such; their noise is found as 0.4 to 1.1 of what it is."""
+    kinds = []
+    for seed in range(8, 14):
+        picture = np.moveaxis(clean("scene" if seed % 2 else "cat", 3), -1, 0)
+        rng = np.random.default_rng(seed)
+        noisy, truth = Camera.draw(rng).shoot(picture, rng)
+        found = estimate(noisy, channel_axis=0)
+        kinds.append(found.kind)
+        if found.kind == "camera":
+            strength = (noisy - truth).mean(axis=0).std() * np.sqrt(3)  # as in white noise
+            assert found.sigma is not None
+            assert 0.4 * strength < found.sigma < 1.1 * strength
+    assert kinds.count("camera") >= 5
+
+
+def test_what_is_removed_at_each_scale() -> None:
+    noise = nlnet.Noise("camera", 10.0, nlnet.Noise.white(10).levels, (1.0, 1.5, 2.0))
+    assert pyramid_sigmas(noise) == pytest.approx((12.0, 10 * 0.9 * 1.5 / 2, 10 * 0.7 * 2 / 4))
+
+
+def test_insisting() -> None:
+    noisy = photon_noise(clean("scene"), 2, 2)
+    assert estimate(noisy, kind="white").sigma == nlnet.estimate_sigma(noisy)
+    assert estimate(noisy, kind="camera").kind == "camera"
+    white = add_noise(clean("scene") * 0.3, 10)
+    assert estimate(white).kind == "white"
+    assert estimate(white, kind="camera").sigma == pytest.approx(10, rel=0.1)
+    weak = photon_noise(clean("scene"), 0.5, 8)  # hardly to be told from white noise
+    assert estimate(weak).kind == "white"
+    assert estimate(weak, kind="poisson").levels[0].gain == pytest.approx(0.5, rel=0.3)
+
+
+# Images that are not what an estimate wants
+
+
+@pytest.mark.parametrize("name", ["scene", "cat"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_clean_image(name: str, channels: int) -> None:
+    assert estimate(np.rint(clean(name, channels)).astype(np.uint8)).kind == "none"
+
+
+ODD: dict[str, np.ndarray] = {
+    "constant": np.full((64, 64), 7.0),
+    "black": np.zeros((64, 64, 3), np.uint8),
+    "two levels": np.random.default_rng(0).integers(0, 2, (64, 64)).astype(np.uint8) * 255,
+    "stripes": np.tile(np.array([0, 255], np.uint8), (64, 32)),
+    "8x8": np.random.default_rng(0).random((8, 8)),
+    "8x8 color": np.random.default_rng(0).random((8, 8, 3)),
+    "8x600": np.random.default_rng(0).random((8, 600)),
+    "far from 0": 1e9 + np.random.default_rng(0).random((64, 64)),
+    "near 0": 1e-300 * np.random.default_rng(0).random((32, 32)),
+    "one bright pixel": np.pad(np.ones((1, 1)), 30),
+    "large": np.full((16, 16), 1e38),
+}
+
+
+@pytest.mark.parametrize("kind", [None, "white", "poisson", "camera"])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_images_have_a_record(name: str, kind: str | None) -> None:
+    found = nlnet.estimate_noise(ODD[name], kind=kind)
+    assert str(found)
+    assert nlnet.Noise.from_json(found.to_json()) == found
+    if name in ("constant", "black", "large"):
+        assert found.kind == "none"
+
+
+@pytest.mark.parametrize("kind", [None, "poisson", "camera"])
+def test_half_of_the_image_is_saturated(kind: str | None) -> None:
+    image = clean("scene").copy()
+    image[:, 200:] = 300
+    noisy = np.rint(np.clip(add_noise(image, 12), 0, 255)).astype(np.uint8)
+    found = nlnet.estimate_noise(noisy, kind=kind)
+    if kind is None:
+        assert found.kind == "white"
+    if found.sigma is not None:
+        assert found.sigma == pytest.approx(12, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", [None, "white", "poisson", "camera"])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 20), (1, 500), (7, 7), (7, 64, 3)])
+def test_images_that_are_too_small(shape: tuple[int, ...], kind: str | None) -> None:
+    with pytest.raises(InputError, match="takes at least 8x8"):
+        nlnet.estimate_noise(np.zeros(shape), kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "message"),
+    [
+        (np.full((16, 16), np.nan), {}, "256 of the image's 256 pixels are masked or NaN"),
+        (np.full((16, 16), np.inf), {}, "infinite"),
+        (np.zeros((16, 16), bool), {}, "dtype is bool"),
+        (np.zeros((16, 16), np.int64), {}, "dtype is int64"),
+        (np.zeros((16, 16, 4)), {}, "must be 3"),
+        (np.zeros((16, 16)), {"kind": "pink"}, "noise is 'pink'"),
+        (np.zeros((16, 16)), {"data_range": -1}, "data_range is -1"),
+        (np.zeros((16, 16, 3)), {"channel_axis": 7}, "channel_axis is 7"),
+        (1e3 * np.random.default_rng(0).random((64, 64)), {}, "its data range is 1"),
+    ],
+)
+def test_bad_input(image: np.ndarray, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        nlnet.estimate_noise(image, **options)
+
+
+@pytest.mark.parametrize("sort", ["white", "poisson", "camera"])
+def test_masked_pixels_are_left_out(sort: str) -> None:
+    image = clean("scene")
+    noisy = {
+        "white": lambda: add_noise(image, 12),
+        "poisson": lambda: photon_noise(image, 4, 2),
+        "camera": lambda: image + correlated_noise(image.shape, [1, 2, 1], 12),
+    }[sort]()
+    expected = estimate(noisy)
+    hidden = np.zeros(image.shape, bool)
+    hidden[100:200, 100:220] = True
+    spoilt = np.where(hidden, np.nan, noisy)
+    found = estimate(spoilt)
+    assert found == estimate(np.ma.MaskedArray(np.where(hidden, -1e9, noisy), mask=hidden))
+    assert found.kind == expected.kind == sort
+    assert found.sigma_at(100) == pytest.approx(expected.sigma_at(100), rel=0.1)
+
+
+# Large images
+
+
+@pytest.mark.parametrize("shape", [(1, 3000, 4000), (3, 4000, 2000), (1, 300, 90_000)])
+def test_a_bounded_sample_of_large_images(shape: tuple[int, int, int]) -> None:
+    """An image of no memory: each tile is a view, and together they are no more than the bound."""
+    image = np.broadcast_to(np.float32(0), shape)
+    tiles = sample_tiles(image)
+    pixels = sum(tile.shape[1] * tile.shape[2] for tile in tiles)
+    assert 300_000 < pixels <= 620_000
+    assert all(np.shares_memory(tile, image) for tile in tiles)
+
+
+@pytest.mark.parametrize("sort", ["poisson", "camera"])
+def test_the_sample_says_the_same_as_the_whole(sort: str) -> None:
+    image = clean("scene")
+    small = (
+        photon_noise(image, 4, 2)
+        if sort == "poisson"
+        else image + correlated_noise(image.shape, [1, 2, 1], 12)
+    )
+    expected, found = estimate(small), estimate(np.tile(small, (5, 5)).astype(np.float32))
+    assert found.kind == expected.kind == sort
+    assert found.sigma_at(100) == pytest.approx(expected.sigma_at(100), rel=0.1)
+    np.testing.assert_allclose(found.octaves, expected.octaves, rtol=0.1)
