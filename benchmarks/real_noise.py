@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is missing, write and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_noise", description=__doc__)
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, metavar="PART")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="such as few, or 'gray 25'")
     parser.add_argument("--ways", nargs="+", metavar="WAY", help="such as nlnet and bm3d")
     parser.add_argument(
         "--again", action="store_true", help="measure nlnet anew; what peers reached is kept"
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.again:
         record.forget(options.only, OURS)
     for each in find_sets(data, options.count):
-        if each.part in options.only:
+        if each.part in options.only and (options.sets is None or each.name in options.sets):
             measure(each, record, options.ways)
     print(format_rows(record.rows))
     return 0

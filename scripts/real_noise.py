@@ -147,10 +147,11 @@ def format_white(rows: Rows) -> str:
         if {"known", "nlnet"} <= set(found):
             lost = losses(rows, name)
             kind, sigma = name.split()
-            figures = [f"{mean(found[way]):.2f}" for way in ("known", "nlnet")]
+            figures = [str(len(lost))]
+            figures += [f"{mean(found[way]):.2f}" for way in ("known", "nlnet")]
             more = [f"{statistics.fmean(lost):.3f}", f"{max(lost):.2f}"]
             lines.append([f"{kind}, sigma {sigma}", *figures, *more])
-    header = ["PSNR in dB", "sigma known", "nothing known", "mean loss", "largest loss"]
+    header = ["PSNR in dB", "images", "sigma known", "nothing known", "mean loss", "largest loss"]
     return format_table(header, lines)
 
 

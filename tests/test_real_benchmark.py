@@ -95,7 +95,7 @@ def test_tables_say_what_the_rows_say() -> None:
     assert format_camera(rows).splitlines()[-1].endswith("| 28.33 | +1.67 | +1.00 | -1.00 | 1 |")
     assert format_clean(rows).endswith("| gray | 3 | 1 | 2 | 1 | 28.0 |")
     assert losses(rows, "gray 5") == pytest.approx([0, 0.1])
-    assert format_white(rows).endswith("| gray, sigma 5 | 37.50 | 37.45 | 0.050 | 0.10 |")
+    assert format_white(rows).endswith("| gray, sigma 5 | 2 | 37.50 | 37.45 | 0.050 | 0.10 |")
 
 
 def test_peers_denoise() -> None:

@@ -62,11 +62,12 @@ class Found(NamedTuple):
         return self.noise.scaled(255 / self.white)
 
     def to_json(self, *, named: bool) -> str:
-        """Return the record as a line, with the file's name and page where there are several."""
+        """Return the record as a line, inside of one with name and page where there are several."""
+        record = self.noise.to_json()
         if not named:
-            return self.noise.to_json()
+            return record
         page = {} if self.page is None else {"page": self.page}
-        return json.dumps({"source": self.name, **page, **json.loads(self.noise.to_json())})
+        return json.dumps({"source": self.name, **page, "noise": json.loads(record)})
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -89,7 +90,8 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print records in lines of JSON; with names where there are several files or pages",
+        help="print records in lines of JSON; with several files or pages, each as 'noise' beside "
+        "its 'source' and 'page'",
     )
     add_data_range(parser)
     add_max_pixels(parser)
