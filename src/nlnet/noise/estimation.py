@@ -49,6 +49,7 @@ _SPREAD = 0.16
 _SHARP = 4.4
 _SOFT = 5.4
 _DOUBTS = (6.0, 1.0)
+_SURE = 0.9
 """What correlates the noise has softened the image, too. How far the logarithm of low over high
 frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
 in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
@@ -149,8 +150,12 @@ class Flatness:
 
     @property
     def correlated(self) -> bool:
-        """Whether the noise is correlated, and the image as soft as what correlates it makes it."""
-        return self.spectrum > _CORRELATED and self.softness > _SHARP
+        """Whether the noise is correlated, and the image as soft as what correlates it makes it.
+
+        Blocks that are all alike need no such proof.
+        """
+        likely = self.softness > _SHARP or self.certainty > _SURE
+        return self.spectrum > _CORRELATED and likely
 
 
 def find_noise(planes: Array, kind: str | None) -> Noise:
