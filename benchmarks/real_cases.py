@@ -134,7 +134,7 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
     peers = _peers(OPENCV_PHOTOS, BM3D_PHOTOS)
     gray_peers = {**_peers(OPENCV_MICROSCOPY, BM3D_MICROSCOPY), **vst}
     sets = [
-        Set("photos", "all", [_pair(path) for path in photos], OURS),
+        Set("photos", "all", [_pair(path) for path in _spread(photos)], OURS),
         Set("microscopy", "all", [_pair(path) for path in microscopy], {**OURS, **vst}),
         *_white_sets(data),
         Set("camera", "all", list(_camera_cases(data)), OURS),
@@ -149,7 +149,7 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
 
 def _spread(paths: list[Path]) -> list[Path]:
     """Return them in an order in which the first ones, of a run that was stopped, are varied."""
-    return [path for start in range(4) for path in paths[start::4]]
+    return [path for start in range(EVERY) for path in paths[start::EVERY]]
 
 
 def _pairs(folder: Path) -> list[Path]:
