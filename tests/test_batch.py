@@ -166,7 +166,7 @@ def test_sigma_is_said_for_each_file(
     assert run(folder, sigma="auto") == 0
     told = capsys.readouterr().out
     for name in NAMES:
-        assert f"{folder / name}: estimated sigma 2" in told
+        assert f"{folder / name}: found white noise, sigma 2" in told
 
 
 def test_errors_of_all_files_are_one(

@@ -20,9 +20,9 @@ from nlnet.images import ImageFile, read_image, write_image
 class Asked:
     """What `denoise` was asked for."""
 
-    sigma: float
-    data_range: float
-    clip: bool
+    noise: nlnet.Noise
+    data_range: float | None
+    strength: object
     options: dict[str, object]
 
 
@@ -31,9 +31,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     calls: list[Asked] = []
 
     def record(
-        pixels: np.ndarray, sigma: float, *, data_range: float, clip: bool, **options: object
+        pixels: np.ndarray,
+        *,
+        noise: nlnet.Noise,
+        data_range: float | None,
+        strength: object,
+        **options: object,
     ) -> np.ndarray:
-        calls.append(Asked(sigma, data_range, clip, options))
+        calls.append(Asked(noise, data_range, strength, options))
         return pixels // 2 if pixels.dtype.kind == "u" else pixels / 2
 
     monkeypatch.setattr(nlnet.file_denoising, "denoise", record)
@@ -41,24 +46,30 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "options", "expected"),
+    ("dtype", "options", "sigma", "data_range"),
     [
-        (np.uint8, (), Asked(25, 255, True, {})),
-        (np.uint16, (), Asked(25 * 257, 65535, True, {})),
-        (np.uint16, ("--data-range", 4095), Asked(25 * 4095 / 255, 4095, True, {})),
-        (np.float32, (), Asked(25 / 255, 1, False, {})),
-        (np.float32, ("--data-range", "1e4"), Asked(25 * 1e4 / 255, 1e4, False, {})),
+        (np.uint8, (), 25, None),
+        (np.uint16, (), 25 * 257, None),
+        (np.uint16, ("--data-range", 65000), 25 * 65000 / 255, 65000),
+        (np.float32, (), 25 / 255, None),
+        (np.float32, ("--data-range", "1e4"), 25 * 1e4 / 255, 1e4),
     ],
 )
 def test_sigma_is_on_the_8_bit_scale(
-    tmp_path: Path, asked: list[Asked], dtype: type, options: tuple[object, ...], expected: Asked
+    tmp_path: Path,
+    asked: list[Asked],
+    dtype: type,
+    options: tuple[object, ...],
+    sigma: float,
+    data_range: float | None,
 ) -> None:
     write_image(tmp_path / "in.tif", ImageFile(noisy_pixels(dtype)))
     arguments = ["denoise", tmp_path / "in.tif", "-o", tmp_path / "out.tif", "--sigma", "25"]
     assert main(list(map(str, [*arguments, *options]))) == 0
     (call,) = asked
-    assert call.sigma == pytest.approx(expected.sigma)
-    assert (call.data_range, call.clip) == (expected.data_range, expected.clip)
+    assert call.noise.kind == "white"
+    assert call.noise.sigma == pytest.approx(sigma)
+    assert call.data_range == data_range
 
 
 def test_options_reach_the_work(
@@ -83,9 +94,10 @@ def test_sigma_is_estimated_and_said(
     write_image(tmp_path / "in.png", ImageFile(pixels))
     files = ["denoise", str(tmp_path / "in.png"), "-o", str(tmp_path / "out.png")]
     assert main([*files, *arguments]) == 0
-    assert asked[0].sigma == nlnet.estimate_sigma(pixels)
+    sigma = nlnet.estimate_sigma(pixels)
+    assert asked[0].noise.sigma == sigma
     told = capsys.readouterr().out
-    assert told == f"{tmp_path / 'in.png'}: estimated sigma {asked[0].sigma / 257:.2f}\n"
+    assert told == f"{tmp_path / 'in.png'}: found white noise, sigma {sigma / 257:.3g}\n"
 
 
 def test_data_of_fewer_bits_is_told(
@@ -109,8 +121,8 @@ def test_an_image_without_noise_is_copied(
     for out in ("out.jpg", "out.png"):
         assert main(["denoise", str(tmp_path / "in.jpg"), "-o", str(tmp_path / out)]) == 0
         told = capsys.readouterr().out
-        assert "estimated sigma 0." in told
-        assert "left as it is, with noise below 0.5" in told
+        assert "found no noise worth removing" in told
+        assert "left as it is" in told
     assert asked == []
     assert (tmp_path / "out.jpg").read_bytes() == (tmp_path / "in.jpg").read_bytes()
     before, after = (read_image(tmp_path / name).pixels for name in ("in.jpg", "out.png"))
@@ -125,20 +137,48 @@ def test_estimates_of_a_stack(
     np.save(tmp_path / "in.npy", stack)
     assert main(["denoise", str(tmp_path / "in.npy"), "-o", str(tmp_path / "out.npy")]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"estimated sigma 0\.\d+ to (19|20)\.\d+", told)
+    assert re.search(r"found noise of 0\.00 to (19|20)\.\d+", told)
     assert "1 of 3 pages left as it is" in told
-    assert [call.sigma * 255 for call in asked] == pytest.approx([10, 20], rel=0.1)
+    sigmas = [(call.noise.sigma or 0) * 255 for call in asked]
+    assert sigmas == pytest.approx([10, 20], rel=0.1)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy")[0], stack[0])
 
 
-def test_strength_blends(noisy_file: Path, tmp_path: Path, asked: list[Asked]) -> None:
-    before = read_image(noisy_file).pixels.astype(float)
-    for strength in (0, 0.25, 1):
-        out = tmp_path / f"{strength}.png"
-        options = ["--sigma", "25", "--strength", str(strength)]
-        assert main(["denoise", str(noisy_file), "-o", str(out), *options]) == 0
-        expected = before + strength * (before // 2 - before)
-        np.testing.assert_array_equal(read_image(out).pixels, np.rint(expected))
+@pytest.mark.parametrize(("text", "strength"), [("0", 0.0), ("0.25", 0.25), ("0.5,1", (0.5, 1.0))])
+def test_strength_reaches_the_work(
+    tmp_path: Path, asked: list[Asked], text: str, strength: object
+) -> None:
+    """Of a pair, a gray image takes the strength of luma."""
+    write_image(tmp_path / "color.png", ImageFile(random_image((20, 24, 3))))
+    write_image(tmp_path / "gray.png", ImageFile(random_image((20, 24))))
+    for name in ("color", "gray"):
+        files = ["denoise", str(tmp_path / f"{name}.png"), "-o", str(tmp_path / f"{name}-out.png")]
+        assert main([*files, "--sigma", "25", "--strength", text]) == 0
+    gray = strength[0] if isinstance(strength, tuple) else strength
+    assert [call.strength for call in asked] == [strength, gray]
+
+
+def test_kinds_of_noise(
+    tmp_path: Path,
+    asked: list[Asked],
+    fails: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, record = tmp_path / "in.png", tmp_path / "noise.json"
+    ramp = np.linspace(50, 200, 160) + np.random.default_rng(0).normal(0, 20, (160, 160))
+    write_image(source, ImageFile(ramp.clip(0, 255).astype(np.uint8)))
+    record.write_text(nlnet.Noise.poisson(2.0, 3.0).to_json())
+    for number, noise in enumerate(("white", "camera", record)):
+        files = ["denoise", str(source), "-o", str(tmp_path / f"{number}.png")]
+        assert main([*files, "--noise", str(noise)]) == 0
+    assert [call.noise.kind for call in asked] == ["white", "camera", "poisson"]
+    assert asked[2].noise == nlnet.Noise.poisson(2.0, 3.0)
+    capsys.readouterr()
+    out = ["-o", tmp_path / "out.png"]
+    assert "but must be auto, white" in fails("denoise", source, *out, "--noise", "grain")
+    assert "not a text file" in fails("denoise", source, *out, "--noise", source)
+    told = fails("denoise", source, *out, "--noise", "poisson", "--sigma", "9")
+    assert "sigma is given for poisson noise" in told
 
 
 def test_conversions_are_said(

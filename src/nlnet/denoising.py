@@ -40,7 +40,7 @@ _FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
 _EXPLAINED = 6.0
 """Standard deviations of the noise by which values may leave the data range."""
 
-_FAR_ABOVE = 1.5
+FAR_ABOVE = 1.5
 _FAR_SHARE = 1e-3
 """Data with a larger share above so many times its given range has another one."""
 
@@ -189,14 +189,14 @@ def denoise(
         max_memory=max_memory,
         device=device,
     )
-    box = _find_box(planes, span, decided, clip, data_range)
+    box = find_box(planes, span, decided, clip, data_range)
     restored = remove_noise(planes, decided, span, box, shares, network, report)
     if hidden is not None:
         restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
     return with_mask_of(image, from_planes(restored, axis))
 
 
-def _find_box(
+def find_box(
     planes: Array, span: float, noise: Noise, clip: bool | None, data_range: float | None
 ) -> tuple[float, float] | None:
     """Return the values that the estimate is kept in; None for no limits."""
@@ -205,7 +205,7 @@ def _find_box(
     low, high = float(planes.min()), float(planes.max())
     margins = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
     if data_range is not None:
-        limit = max(_FAR_ABOVE * span, span + margins[1])
+        limit = max(FAR_ABOVE * span, span + margins[1])
         if np.count_nonzero(planes > limit) > _FAR_SHARE * planes.size:
             raise InputError(
                 f"The data range is given as {span:g}, but the image has values up to {high:g}; "

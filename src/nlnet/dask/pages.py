@@ -14,7 +14,7 @@ from dask.delayed import delayed
 from nlnet.arrays import Array
 from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
-from nlnet.denoising import _FAR_ABOVE, _find_box
+from nlnet.denoising import FAR_ABOVE, find_box
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
 from nlnet.noise.estimation import SCALES
@@ -106,7 +106,7 @@ class Request:
         noise = decide_noise(planes, span, sigma, self.noise)
         box = None
         if noise.kind != "none":
-            box = _find_box(planes, span, noise, self.clip, self.data_range)
+            box = find_box(planes, span, noise, self.clip, self.data_range)
         average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
         return PagePlan(noise, span, box, average)
 
@@ -137,7 +137,7 @@ def plan_pages(
             plans[index] = request.plan(gray, sigmas.item(index))
         return from_known(plans, array)
     copy = computed_apart(array)
-    limit = math.inf if request.data_range is None else _FAR_ABOVE * request.data_range
+    limit = math.inf if request.data_range is None else FAR_ABOVE * request.data_range
     found = []
     for index in np.ndindex(leading):
         sample = sample_planes(
