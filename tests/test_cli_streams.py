@@ -132,6 +132,7 @@ def test_json_of_one_file(
         "sigmas": [25.0],
         "estimated": False,
         "notes": [],
+        "noise": ["white noise, sigma 25"],
     }
     assert main(["denoise", str(noisy_file), "-o", "-", "--format", "pgm", "--json", *options]) == 0
     captured = capfd.readouterr()

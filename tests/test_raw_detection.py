@@ -88,10 +88,11 @@ def test_damaged_ones_are_no_trouble(cut: int) -> None:
 
 
 def test_a_dng_of_a_camera(shared: Path, fails: Callable[..., str], tmp_path: Path) -> None:
+    """Commands that do not develop it name it, and do not take its thumbnail for the picture."""
     path = shared / "data/real/raw/colorchart.dng"
     if not path.exists():
         pytest.skip("no raw file in the data folder")
     assert raw_kind(Source.of_path(path)) == "DNG"
-    said = fails("denoise", path, "-o", tmp_path / "a.tif")
+    said = fails("add-noise", path, "-o", tmp_path / "a.tif", "--sigma", "9")
     assert "it is a camera's raw file (DNG)" in said
     assert list(tmp_path.iterdir()) == []
