@@ -14,6 +14,9 @@ from nlnet.noise.record import Level
 
 _BINS = 24
 _LEAST_BINS = 4
+_LEAST_SHARE = 0.15
+"""Bins without texture that a decision takes, and their share of all blocks."""
+
 _ROUNDS = 20
 
 _TEXTURE = 2.2
@@ -70,7 +73,8 @@ def fit_level(blocks: Blocks, *, insist: bool) -> Level | None:
     if not insist:
         # Whether it is noise that grows is asked where there is no doubt that it is noise.
         flat = _table([each for each, spectrum in measured if spectrum < _TEXTURE])
-        if len(flat.intensity) < _LEAST_BINS:
+        blocks_in_all = sum(each.calm for each, _ in measured)
+        if len(flat.intensity) < _LEAST_BINS or flat.calm.sum() < _LEAST_SHARE * blocks_in_all:
             return None
         line, constant = _fit_line(flat), _fit(np.ones((len(flat.intensity), 1)), flat)
         grows = line.variances.max() > _GROWTH * line.variances.min()
