@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     record = Record(options.output)
     if options.again:
-        record.forget(options.only, OURS)
+        record.forget(options.only, options.sets, options.ways or OURS)
     for each in find_sets(data, options.count):
         if each.part in options.only and (options.sets is None or each.name in options.sets):
             measure(each, record, options.ways)
@@ -73,9 +73,16 @@ class Record:
         self._run = describe_run()
         self.rows: list[Row] = json.loads(path.read_text())["rows"] if path.exists() else []
 
-    def forget(self, parts: Iterable[str], ways: Iterable[str]) -> None:
-        """Drop rows, to measure them anew."""
-        self.rows = [row for row in self.rows if row["part"] not in parts or row["way"] not in ways]
+    def forget(
+        self, parts: Iterable[str], names: Iterable[str] | None, ways: Iterable[str]
+    ) -> None:
+        """Drop nlnet's rows of these sets, or of all, to measure them anew."""
+
+        def is_asked_for(row: Row) -> bool:
+            named = names is None or row["set"] in names
+            return named and row["part"] in parts and row["way"] in ways and row["way"] in OURS
+
+        self.rows = [row for row in self.rows if not is_asked_for(row)]
 
     def row(self, part: str, name: str, way: str, strength: float | None) -> Row:
         """Return a row, a new one if there is none yet."""

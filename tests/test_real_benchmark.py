@@ -47,7 +47,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
     again = Record(path)
     measure(images, again, None)
     assert calls == [3.0]
-    again.forget(["photos"], ["nlnet"])
+    again.forget(["photos"], None, ["nlnet"])
     assert again.rows == []
 
 
