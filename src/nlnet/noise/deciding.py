@@ -22,7 +22,8 @@ _NO_CAMERA_NOISE = 2.3
 _SHARES = (1.4, 1.0, 0.8)
 """Times that the measured noise is removed at each scale: more than there is at the full size,
 where correlated noise is harder to remove than white noise, and less at coarse ones, for what is
-left there is removed at the finer ones. Chosen on simulated photos."""
+left there is removed at the finer ones. On simulated photos anything from (1.2, 0.8, 0.8) to these
+is alike within 0.01 dB; real photos (PolyU) spoke for the upper end."""
 
 
 def decide_noise(
