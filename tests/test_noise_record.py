@@ -43,7 +43,6 @@ def records(draw: Callable[..., Any]) -> Noise:
         sigma if kind in ("white", "camera") or draw(st.booleans()) else None,
         tuple(draw(levels(kind, sigma)) for _ in range(count)),
         (1.0, *draw(st.lists(positive(), max_size=3))),
-        draw(positive(0)),
         draw(st.floats(0, 1)),
     )
 

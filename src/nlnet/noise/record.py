@@ -86,8 +86,6 @@ class Noise:
         Correlation: standard deviation of the noise after averaging squares of 1, 2, 4, ... pixels,
         times their side, relative to the first. It is 1, 1, 1 for white noise, and grows towards 1,
         2, 4 for noise of ever larger blotches.
-    chroma : float
-        Strength of the noise of colors relative to that of the brightness; 1 for white noise.
     certainty : float
         How sure that is, from 0 to 1; 1 for noise that was given.
 
@@ -105,7 +103,6 @@ class Noise:
     sigma: float | None
     levels: tuple[Level, ...]
     octaves: tuple[float, ...] = (1.0,)
-    chroma: float = 1.0
     certainty: float = 1.0
 
     def __post_init__(self) -> None:
@@ -113,7 +110,7 @@ class Noise:
             raise InputError(f"The kind of noise is {self.kind!r}, but must be one of {_kinds()}.")
         if len(self.levels) not in (1, 3):
             raise InputError(f"Noise has {len(self.levels)} levels, but must have 1 or 3.")
-        numbers = (*self.octaves, self.chroma, self.certainty)
+        numbers = (*self.octaves, self.certainty)
         if self.sigma is not None:
             numbers += (self.sigma,)
         if not all(math.isfinite(number) and number >= 0 for number in numbers):
@@ -253,7 +250,7 @@ def _from_mapping(values: Any) -> Noise:
     octaves = tuple(_number(value) for value in rest.pop("octaves"))
     sigma = rest.pop("sigma")
     kind = rest.pop("kind")
-    chroma, certainty = (_number(rest.pop(name)) for name in ("chroma", "certainty"))
+    certainty = _number(rest.pop("certainty"))
     if rest:
         raise ValueError("more than a record has")
     return Noise(
@@ -261,7 +258,6 @@ def _from_mapping(values: Any) -> Noise:
         sigma=None if sigma is None else _number(sigma),
         levels=levels,
         octaves=octaves,
-        chroma=chroma,
         certainty=certainty,
     )
 

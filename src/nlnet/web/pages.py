@@ -11,8 +11,9 @@ import numpy as np
 
 from nlnet.denoising import denoise
 from nlnet.errors import InputError
+from nlnet.file_denoising import white_of
 from nlnet.images import ImageFile
-from nlnet.inputs import check_finite, find_data_range, to_planes
+from nlnet.inputs import check_finite, to_planes
 from nlnet.model import Model
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
@@ -65,11 +66,6 @@ class Page:
     sigma: float
     estimate: float | None
     notes: tuple[str, ...] = ()
-
-
-def white_of(page: ImageFile, data_range: float | None) -> float:
-    """Return the value of white: as it is given, as the file says, or as the dtype stands for."""
-    return find_data_range(page.pixels, data_range or page.data_range)
 
 
 def denoise_page(

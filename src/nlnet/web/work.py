@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
+from nlnet.file_denoising import white_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
-from nlnet.web.pages import NO_MODEL, denoise_page, white_of
+from nlnet.web.pages import NO_MODEL, denoise_page
 from nlnet.web.settings import OUTPUTS, SAME_FORMAT, Settings
 
 
