@@ -1,0 +1,129 @@
+// What each instruction set provides: the loops over pixels, as a table of functions.
+//
+// matching.cpp and stages.cpp are compiled once for each set (sets/*.h); everything that calls them
+// is compiled once. A kernel works on one tile, or on one row, in the thread that calls it.
+#pragma once
+
+#include "shape.h"
+
+namespace nlnet {
+
+// Rows of a plane that is held whole or as a ring buffer: row y is where row y - capacity was.
+template <typename T>
+struct Rows {
+    T *data;
+    int64_t stride;  // elements from one row to the next
+    int64_t capacity;
+
+    T *row(int64_t y) const { return data + y % capacity * stride; }
+};
+
+// The offsets of a search window by rank: by length, equally long ones row by row.
+struct Offsets {
+    const int8_t (*offsets)[2];  // (window * window): dy, dx
+    const int32_t (*pairs)[2];   // the ranks of each offset below the centre, or right of it in its
+                                 // row, nearest first, and of its opposite: (window * window) / 2
+};
+
+// A tile whose groups are to be found: [top, bottom) x [left, right), at most kMatchColumns wide.
+template <typename T>
+struct MatchingTile {
+    Rows<const T> image;  // the luminance
+    int64_t height, width;
+    int64_t top, bottom, left, right;
+    int8_t *groups;  // of row `top`, column 0: (rows, width, K, 2)
+};
+
+// Learned values of a stage, ready for the kernels. Arrays have kRoom elements more than said.
+template <typename T>
+struct Stage {
+    const T *filters;     // (F, P)
+    const T *transposed;  // (P, F)
+    const T *weights;     // (K)
+    const T *cubics;      // (C, F, intervals, 4): psi between two nodes is a cubic in t, 0 to 1
+    T origin, scale;      // a feature s is scale * s + origin intervals from the table's start
+    T step_size;
+};
+
+// A tile of a stage: `rows` x `columns` pixels from (top, left) on, in one plane.
+template <typename T>
+struct StageTile {
+    Rows<const T> estimate;  // x
+    int64_t height, width;
+    int64_t top, left;
+    int rows, columns;
+    const int8_t *groups;  // of row `top`, column 0: (rows, width, K, 2)
+    T *part;               // the window around the tile, window_size(): what the tile adds to it
+};
+
+// Gradients of a stage, added up; the input's goes to the tile's `part`.
+template <typename T>
+struct StageSums {
+    T *filters;  // (F, P)
+    T *weights;  // (K)
+    T *cubics;   // (F, intervals, 4), of the tile's channel
+};
+
+// What rows of tiles have added to their windows, in one plane; rows of tiles are a ring buffer.
+template <typename T>
+struct Parts {
+    const T *windows;  // (capacity, columns of tiles, window)
+    int capacity;
+    int tile_rows;
+    int64_t first_tile, last_tile;  // the rows of tiles that it holds now
+};
+
+template <typename T>
+struct Box {
+    bool limited;
+    T low, high;
+};
+
+// The kernels whose results are the same to the bit for all sets.
+template <typename T>
+struct MatchingKernels {
+    // Bytes of scratch memory for one tile.
+    size_t (*scratch)(const Shape &, int tile_rows);
+    void (*match)(const Shape &, const Offsets &, const MatchingTile<T> &, void *scratch);
+    // One row of gray or RGB pixels, `step` elements apart, to working planes.
+    void (*to_working)(int channels, const T *const *pixels, ptrdiff_t step, T *const *planes,
+                       int64_t width);
+};
+
+// The kernels that may round differently.
+template <typename T>
+struct StageKernels {
+    size_t (*spread_scratch)(const Shape &, int tile_rows);
+    // part = sum over the tile's pixels r of L_r^T psi(L_r x)
+    void (*spread)(const Shape &, const Stage<T> &, int channel, const StageTile<T> &,
+                   void *scratch);
+    size_t (*differentiate_scratch)(const Shape &, int tile_rows);
+    // The backward pass: `cotangent` is e of u; part = sum of L_r^T (psi'(L_r x) L_r e).
+    void (*differentiate)(const Shape &, const Stage<T> &, int channel, const StageTile<T> &,
+                          const Rows<const T> &cotangent, const StageSums<T> &, void *scratch);
+    // Row y of the plane that the windows add up to; `line` has width + 2 * radius elements.
+    void (*fold)(const Shape &, const Parts<T> &, int64_t height, int64_t width, int64_t y,
+                 T *line, T *row);
+    // row = (1 - step) * estimate + step * noisy - row
+    void (*descend)(const T *estimate, const T *noisy, T step, T *row, int64_t width);
+    // P_C of one row of working planes, in place.
+    void (*project)(int channels, T *const *planes, const Box<T> &, int64_t width);
+    // The cotangent of u from that of P_C(u), in place.
+    void (*project_backward)(int channels, const T *const *updates, T *const *cotangents,
+                             const Box<T> &, int64_t width);
+    // One row of working planes to gray or RGB pixels, `step` elements apart, inside the box.
+    void (*from_working)(int channels, const T *const *planes, T *const *pixels, ptrdiff_t step,
+                         const Box<T> &, int64_t width);
+    // The sum of e * (y - x), in double precision and in one fixed order.
+    double (*step_gradient)(const T *cotangent, const T *noisy, const T *estimate, int64_t width);
+};
+
+struct Kernels {
+    const char *name;
+    const MatchingKernels<float> *match_float;
+    const MatchingKernels<double> *match_double;
+    const StageKernels<float> *stage_float;
+    const StageKernels<double> *stage_double;
+};
+
+}  // namespace nlnet
