@@ -29,28 +29,34 @@ struct Strip {
 template <typename T, typename S>
 static void sum_groups(const S &sizes, const Strip &strip, const T *window, const T *weights,
                        T *patches) {
-    const int patch = sizes.patch(), group = sizes.group();
+    typedef typename Row<T>::V V;
+    const int patch = sizes.patch(), group = sizes.group(), columns = strip.columns;
     const int64_t stride = strip.stride;
     for (int row = 0; row < strip.rows; row++) {
         const T *origin = window + strip.corner(row, sizes.reach());
         const int8_t *members = strip.groups + row * strip.groups_stride;
-        for (int x = 0; x < strip.columns; x++, origin++, members += 2 * group) {
+        for (int x = 0; x < columns; x++, origin++, members += 2 * group) {
             if constexpr (S::known) {
-                Row<T> sums[S::patch_rows];
-                for (int i = 0; i < patch; i++) sums[i] = Row<T>::zero();
+                constexpr int rows = S::patch_rows;
+                Row<T> sums[rows];
+                repeat<rows>([&](int i) NLNET_BODY { sums[i] = Row<T>::zero(); });
                 for (int k = 0; k < group; k++) {
                     const T *place = origin + member_place(members + 2 * k, stride);
-                    for (int i = 0; i < patch; i++)
-                        sums[i] = sums[i].plus(weights[k], Row<T>::read(place + i * stride));
+                    const V weight = splat<V>(weights[k]);
+                    repeat<rows>([&](int i) NLNET_BODY {
+                        sums[i] = sums[i].plus(weight, Row<T>::read(place + i * stride));
+                    });
                 }
-                for (int i = 0; i < patch; i++) sums[i].write(patches + i * patch);
+                repeat<rows>([&](int i) NLNET_BODY { sums[i].write(patches + i * patch); });
             } else {
                 for (int i = 0; i < patch; i++) {
                     for (int at = 0; at < patch; at += kRow) {
                         Row<T> sum = Row<T>::zero();
                         for (int k = 0; k < group; k++)
-                            sum = sum.plus(weights[k], Row<T>::read(origin + i * stride + at +
-                                               member_place(members + 2 * k, stride)));
+                            sum = sum.plus(
+                                splat<V>(weights[k]),
+                                Row<T>::read(origin + i * stride + at +
+                                             member_place(members + 2 * k, stride)));
                         sum.write(patches + i * patch + at);
                     }
                 }
@@ -80,8 +86,9 @@ struct SpreadWindows {
 
     NLNET_INLINE T *place(int64_t at) const {
         if (!two) return data + at;
-        const bool crosses = (at & (2 * kRow - 1)) > kRow;
-        return data + at + (crosses ? shift : 0);
+        // All bits or none, without a branch that nobody could predict.
+        const int64_t crosses = -(((at & (2 * kRow - 1)) + kRow - 1) >> 4);
+        return data + at + (shift & crosses);
     }
 
     void add_up(T *part) const {
@@ -98,37 +105,44 @@ constexpr int kSpreadTogether = kRegisters / 8;
 // Add some pixels' patches, kSpreadStep apart, to the windows at every member's place.
 template <int Together, typename T, typename S>
 static NLNET_INLINE void spread_pixels(const S &sizes, const T *patches, const T *weights,
-                                       const SpreadWindows<T, S> &windows, int64_t corner,
+                                       SpreadWindows<T, S> windows, int64_t corner,
                                        int64_t stride, const int8_t *members) {
     const int patch = sizes.patch(), group = sizes.group(), pixels = sizes.pixels();
-    Row<T> rows[Together][S::patch_rows];
-    for (int number = 0; number < Together; number++)
-        for (int i = 0; i < patch; i++)
-            rows[number][i] =
-                Row<T>::read(patches + number * kSpreadStep * pixels + i * patch).clear_from(patch);
+    typedef typename Row<T>::V V;
+    constexpr int height = S::patch_rows;
+    Row<T> rows[Together][height];
+    repeat<Together * height>([&](int at) NLNET_BODY {
+        const int number = at / height, i = at % height;
+        rows[number][i] =
+            Row<T>::read(patches + number * kSpreadStep * pixels + i * patch).clear_from(patch);
+    });
     for (int k = 0; k < group; k++) {
-        for (int number = 0; number < Together; number++) {
+        const V weight = splat<V>(weights[k]);
+        repeat<Together>([&](int number) NLNET_BODY {
             const int8_t *member = members + 2 * (number * kSpreadStep * group + k);
             T *place = windows.place(corner + number * kSpreadStep + member_place(member, stride));
-            for (int i = 0; i < patch; i++)
-                Row<T>::read(place + i * stride).plus(weights[k], rows[number][i]).write(
-                    place + i * stride);
-        }
+            repeat<height>([&](int i) NLNET_BODY {
+                T *line = place + i * stride;
+                Row<T>::read(line).plus(weight, rows[number][i]).write(line);
+            });
+        });
     }
 }
 
 // The same for one pixel and a patch of any size.
 template <typename T, typename S>
 static NLNET_INLINE void spread_large(const S &sizes, const T *patches, const T *weights,
-                                      const SpreadWindows<T, S> &windows, int64_t corner,
+                                      SpreadWindows<T, S> windows, int64_t corner,
                                       int64_t stride, const int8_t *members) {
+    typedef typename Row<T>::V V;
     const int patch = sizes.patch(), group = sizes.group();
     for (int k = 0; k < group; k++) {
         T *place = windows.place(corner + member_place(members + 2 * k, stride));
         for (int i = 0; i < patch; i++)
             for (int at = 0; at < patch; at += kRow)
                 Row<T>::read(place + i * stride + at)
-                    .plus(weights[k], Row<T>::read(patches + i * patch + at).clear_from(patch - at))
+                    .plus(splat<V>(weights[k]),
+                          Row<T>::read(patches + i * patch + at).clear_from(patch - at))
                     .write(place + i * stride + at);
     }
 }

@@ -28,23 +28,21 @@ static NLNET_INLINE void multiply_block(const Left<T> &left, const T *right, int
                                         int inner, T *out, int64_t out_stride) {
     constexpr int lanes = sizeof(V) / sizeof(T);
     V sums[Height][Width];
-    for (int i = 0; i < Height; i++)
-        for (int j = 0; j < Width; j++) sums[i][j] = V{};
+    repeat<Height * Width>([&](int at) NLNET_BODY { sums[at / Width][at % Width] = V{}; });
     const T *factors = left.data;
     for (int k = 0; k < inner; k++, factors += left.column, right += right_stride) {
         V terms[Width];
-        for (int j = 0; j < Width; j++) terms[j] = load<V>(right + j * lanes);
-        for (int i = 0; i < Height; i++) {
-            const T factor = factors[i * left.row];
-            for (int j = 0; j < Width; j++) sums[i][j] += factor * terms[j];
-        }
+        repeat<Width>([&](int j) NLNET_BODY { terms[j] = load<V>(right + j * lanes); });
+        repeat<Height>([&](int i) NLNET_BODY {
+            const V factor = splat<V>(factors[i * left.row]);
+            repeat<Width>([&](int j) NLNET_BODY { sums[i][j] += factor * terms[j]; });
+        });
     }
-    for (int i = 0; i < Height; i++) {
-        for (int j = 0; j < Width; j++) {
-            T *place = out + i * out_stride + j * lanes;
-            store(Add ? load<V>(place) + sums[i][j] : sums[i][j], place);
-        }
-    }
+    repeat<Height * Width>([&](int at) NLNET_BODY {
+        const int i = at / Width, j = at % Width;
+        T *place = out + i * out_stride + j * lanes;
+        store(Add ? load<V>(place) + sums[i][j] : sums[i][j], place);
+    });
 }
 
 // The same for Height rows and `width` columns, a multiple of 8.

@@ -62,7 +62,7 @@ struct Lookup {
                 c[2 * half + 1] = __builtin_shufflevector(left, right, 1, 3);
             }
         } else {
-            for (int i = 0; i < 4; i++) c[i] = read_pair(cubics, places, i);
+            repeat<4>([&](int i) NLNET_BODY { c[i] = read_pair(cubics, places, i); });
             transpose(c);
         }
     }
@@ -80,7 +80,7 @@ struct Lookup {
         } else {
             typedef Vector<T, 4> Four;
             transpose(c);
-            for (int i = 0; i < 4; i++) {
+            repeat<4>([&](int i) NLNET_BODY {
                 T *place = cubics + 4 * int64_t(places[i]);
                 store(load<Four>(place) + __builtin_shufflevector(c[i], c[i], 0, 1, 2, 3), place);
                 if constexpr (lanes == 8) {
@@ -88,7 +88,7 @@ struct Lookup {
                     store(load<Four>(place) + __builtin_shufflevector(c[i], c[i], 4, 5, 6, 7),
                           place);
                 }
-            }
+            });
         }
     }
 

@@ -26,6 +26,17 @@ struct Sizes {
     NLNET_INLINE int reach() const { return window_reach; }
 };
 
+// Call body(0) to body(Count - 1). Unlike a loop's, its copies are there before the compiler decides
+// which arrays it can keep in registers.
+#define NLNET_BODY __attribute__((always_inline))
+template <int Count, typename Body>
+static NLNET_INLINE void repeat(const Body &body) {
+    if constexpr (Count > 0) {
+        repeat<Count - 1>(body);
+        body(Count - 1);
+    }
+}
+
 // Elements of a patch's row that are taken together.
 constexpr int kRow = 8;
 
@@ -40,26 +51,26 @@ struct Pack {
 
     static NLNET_INLINE Pack zero() {
         Pack pack;
-        for (int i = 0; i < count; i++) pack.part[i] = V{};
+        repeat<count>([&](int i) NLNET_BODY { pack.part[i] = V{}; });
         return pack;
     }
     static NLNET_INLINE Pack read(const T *from) {
         Pack pack;
-        for (int i = 0; i < count; i++) pack.part[i] = load<V>(from + i * lanes);
+        repeat<count>([&](int i) NLNET_BODY { pack.part[i] = load<V>(from + i * lanes); });
         return pack;
     }
     NLNET_INLINE void write(T *to) const {
-        for (int i = 0; i < count; i++) store(part[i], to + i * lanes);
+        repeat<count>([&](int i) NLNET_BODY { store(part[i], to + i * lanes); });
     }
     // this + factor * other
-    NLNET_INLINE Pack plus(T factor, const Pack &other) const {
+    NLNET_INLINE Pack plus(V factor, const Pack &other) const {
         Pack pack;
-        for (int i = 0; i < count; i++) pack.part[i] = part[i] + factor * other.part[i];
+        repeat<count>([&](int i) NLNET_BODY { pack.part[i] = part[i] + factor * other.part[i]; });
         return pack;
     }
     NLNET_INLINE Pack plus(const Pack &left, const Pack &right) const {
         Pack pack;
-        for (int i = 0; i < count; i++) pack.part[i] = part[i] + left.part[i] * right.part[i];
+        repeat<count>([&](int i) NLNET_BODY { pack.part[i] = part[i] + left.part[i] * right.part[i]; });
         return pack;
     }
     // Zero from element `first` on, whatever is there, NaN too.
@@ -68,8 +79,9 @@ struct Pack {
         Mask number = {};
         for (int lane = 0; lane < lanes; lane++) number[lane] = lane;
         Pack pack;
-        for (int i = 0; i < count; i++)
+        repeat<count>([&](int i) NLNET_BODY {
             pack.part[i] = number < first - i * lanes ? part[i] : V{};
+        });
         return pack;
     }
     NLNET_INLINE T sum() const {
