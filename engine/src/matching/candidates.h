@@ -84,26 +84,34 @@ NLNET_INLINE void insert(int levels, uint32_t chosen, const float *distances,
     store(__builtin_convertvector(last, HalfFloats), worst);
 }
 
+// The bits of kDoubles neighbouring pixels taken together, for each such part of a block.
+NLNET_INLINE void join_hits(Ints hits, uint32_t *chosen) {
+    uint32_t lanes[kFloats];
+    store(hits, lanes);
+    for (int part = 0; part < kFloats / kDoubles; ++part) {
+        chosen[part] = 0;
+        for (int i = 0; i < kDoubles; ++i) chosen[part] |= lanes[part * kDoubles + i];
+    }
+}
+
 // Offer a row of pixels, in blocks of kFloats, the candidates of one batch.
+//
+// All blocks are tested first: how many candidates a pixel keeps is what no CPU can predict, and
+// the later it learns of a wrong guess, the more work is lost.
 template <int Levels>
 static void offer_row(int levels, int64_t blocks, const float *distances,
                       const Candidates &candidates, double *keys, float *worst) {
-    constexpr int kParts = kFloats / kDoubles;
+    uint32_t chosen[kPartColumns / kDoubles];
     for (int64_t block = 0; block < blocks; ++block) {
-        const Ints hits = find_hits(load<Floats>(worst), distances, candidates);
-        uint32_t lanes[kFloats];
-        store(hits, lanes);
-        for (int part = 0; part < kParts; ++part) {
-            uint32_t chosen = 0;
-            for (int i = 0; i < kDoubles; ++i) chosen |= lanes[part * kDoubles + i];
-            if (chosen) {
-                insert<Levels>(levels, chosen, distances + part * kDoubles, candidates,
-                               keys + part * levels * kDoubles, worst + part * kDoubles);
-            }
-        }
-        distances += kFloats;
-        worst += kFloats;
-        keys += kParts * levels * kDoubles;
+        const int64_t at = block * kFloats;
+        join_hits(find_hits(load<Floats>(worst + at), distances + at, candidates),
+                  chosen + at / kDoubles);
+    }
+    for (int64_t part = 0; part < blocks * (kFloats / kDoubles); ++part) {
+        if (!chosen[part]) continue;
+        const int64_t at = part * kDoubles;
+        insert<Levels>(levels, chosen[part], distances + at, candidates, keys + at * levels,
+                       worst + at);
     }
 }
 
