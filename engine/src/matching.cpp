@@ -53,6 +53,13 @@ static void measure_offset(const Plan &plan, const MatchingTile<T> &part, int64_
     }
 }
 
+// No pixel has any candidate yet.
+static void clear(int64_t pixels, int levels, const Memory &memory) {
+    const Doubles far = Doubles(splat<Longs>(kFar));
+    for (int64_t i = 0; i < pixels * levels; i += kDoubles) store(far, memory.keys + i);
+    for (int64_t i = 0; i < pixels; i += kDoubles) store_distances(far, memory.worst + i);
+}
+
 // Turn the ranks in the keys' last bits into the offsets of the group's members.
 template <typename T>
 static void write_groups(const Plan &plan, const MatchingTile<T> &part, const Offsets &offsets,
@@ -65,7 +72,7 @@ static void write_groups(const Plan &plan, const MatchingTile<T> &part, const Of
             const double *key = row + x / kDoubles * kDoubles * plan.levels + x % kDoubles;
             groups[0] = groups[1] = 0;
             for (int64_t level = 0; level < plan.levels; ++level) {
-                int64_t bits;
+                uint64_t bits;
                 __builtin_memcpy(&bits, key + level * kDoubles, sizeof(bits));
                 __builtin_memcpy(groups + 2 * level + 2, offsets.offsets[bits & kRankBits], 2);
             }
@@ -81,8 +88,7 @@ static void match_part(const Plan &plan, const Offsets &offsets, const MatchingT
     const int64_t rows = part.bottom - part.top;
     const int pairs = (2 * plan.reach + 1) * (2 * plan.reach + 1) / 2;
     fill_strip(plan, part, memory.strip);
-    for (int64_t i = 0; i < rows * columns * plan.levels; ++i) memory.keys[i] = FLT_MAX;
-    for (int64_t i = 0; i < rows * columns; ++i) memory.worst[i] = FLT_MAX;
+    clear(rows * columns, plan.levels, memory);
     Candidates candidates;
     for (int first = 0; first < pairs; first += kBatch) {
         const int batch = pairs - first < kBatch ? pairs - first : kBatch;
@@ -93,9 +99,9 @@ static void match_part(const Plan &plan, const Offsets &offsets, const MatchingT
             const int64_t begin = number * plan.plane_size();
             measure_offset<Patch>(plan, part, columns, dy, dx, memory, memory.distances + begin);
             candidates.steps[2 * number] = begin;
-            candidates.ranks[2 * number] = pair[0];
+            candidates.keys[2 * number] = kKeyBase + uint64_t(pair[0]);
             candidates.steps[2 * number + 1] = begin - dy * plan.plane_stride - dx;
-            candidates.ranks[2 * number + 1] = pair[1];
+            candidates.keys[2 * number + 1] = kKeyBase + uint64_t(pair[1]);
         }
         for (int64_t row = 0; row < rows; ++row) {
             const int64_t start = (row + plan.reach) * plan.plane_stride + plan.margin;

@@ -93,8 +93,7 @@ void plain_group(const Image<T> &image, const Shape &shape, const Window &window
     for (int rank = 1; rank < shape.window * shape.window; ++rank) {
         const int dy = window.offsets[2 * rank], dx = window.offsets[2 * rank + 1];
         if (y + dy < 0 || y + dy >= image.height || x + dx < 0 || x + dx >= image.width) continue;
-        float near = distance(image, shape.patch, y, x, dy, dx);
-        if (near < FLT_MIN) near = FLT_MIN;
+        const float near = distance(image, shape.patch, y, x, dy, dx);
         if (!(near < FLT_MAX)) continue;
         int place = found;
         while (place > 1 && near < best[place - 1]) --place;
