@@ -56,10 +56,23 @@ NLNET_INLINE Ints find_hits(Floats worst, const float *distances, const Candidat
     return hits;
 }
 
+NLNET_INLINE Longs widen(HalfBits bits) {
+    // GCC's own conversion takes half of them at a time.
+#if defined(__AVX512F__) && !defined(__clang__)
+    typedef long long Result __attribute__((vector_size(64)));
+    typedef int Source __attribute__((vector_size(32)));
+    return Longs(__builtin_ia32_pmovzxdq512_mask(Source(bits), Result{}, 0xFF));
+#elif defined(__AVX2__) && !defined(__clang__)
+    typedef int Source __attribute__((vector_size(16)));
+    return Longs(__builtin_ia32_pmovzxdq256(Source(bits)));
+#else
+    return __builtin_convertvector(bits, Longs);
+#endif
+}
+
 // The keys of one candidate, for kDoubles pixels.
 NLNET_INLINE Doubles make_keys(const float *distances, uint64_t key) {
-    const Longs bits = __builtin_convertvector(load<HalfBits>(distances), Longs);
-    return Doubles((bits << kDistanceShift) + key);
+    return Doubles((widen(load<HalfBits>(distances)) << kDistanceShift) + key);
 }
 
 NLNET_INLINE void store_distances(Doubles keys, float *distances) {

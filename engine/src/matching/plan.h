@@ -12,7 +12,7 @@ namespace {
 constexpr int kWidest = 16;
 
 // Offsets whose distances are in memory at the same time, each for both of its ends.
-constexpr int kBatch = 16;
+constexpr int kBatch = 12;
 
 // Pixels of a part: its keys and the distances of a batch share the second-level cache.
 constexpr int kPartRows = 32;
