@@ -2,13 +2,13 @@
 //
 // A part of a tile keeps, for each pixel, its best candidates so far, while all offsets of the
 // window pass by from the centre outwards, a batch at a time: first the distances of all patches at
-// these offsets, then, for each pixel, those of the candidates that beat its worst one. The distance
-// of two patches serves both of them, so only half of the offsets are measured.
+// these offsets, then, for each pixel, those of the candidates that beat its worst one. The
+// distance of two patches serves both of them, so only half of the offsets are measured.
 //
 // Every distance is summed in one fixed order, and candidates are ordered by (distance, rank of the
 // offset), whatever the order they come in: the groups do not depend on tiles, threads or the
-// instruction set. A candidate whose distance overflows is none; where that leaves fewer than K, the
-// pixel itself stands in.
+// instruction set. A candidate whose distance overflows is none; where that leaves fewer than K,
+// the pixel itself stands in.
 
 #include "matching/candidates.h"
 #include "matching/distances.h"
@@ -159,6 +159,7 @@ static void match(const Shape &shape, const Offsets &offsets, const MatchingTile
     }
 }
 
+// The opponent colors, luminance first; products are added from left to right.
 template <typename T>
 static void to_working(int channels, const T *const *pixels, ptrdiff_t step, T *const *planes,
                        int64_t width) {

@@ -18,8 +18,10 @@ const Part kParts[] = {
     {"matching", check::check_matching, check::time_matching},
 };
 
-#define NLNET_KERNELS(set) \
-    nlnet::Kernels { #set, &nlnet::set::matching_float, &nlnet::set::matching_double, nullptr, nullptr }
+#define NLNET_KERNELS(set)                                                               \
+    nlnet::Kernels {                                                                     \
+        #set, &nlnet::set::matching_float, &nlnet::set::matching_double, nullptr, nullptr \
+    }
 
 struct Set {
     nlnet::Kernels kernels;
@@ -74,7 +76,8 @@ int main(int count, char **arguments) {
         } else if (!strcmp(arguments[i], "--rounds") && more) {
             rounds = atoi(arguments[++i]);
         } else {
-            fprintf(stderr, "usage: check [--time] [--set NAME] [--seed NUMBER] [--rounds NUMBER]\n");
+            fprintf(stderr,
+                    "usage: check [--time] [--set NAME] [--seed NUMBER] [--rounds NUMBER]\n");
             return 2;
         }
     }

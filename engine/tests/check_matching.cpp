@@ -188,8 +188,8 @@ void check_groups(const MatchingKernels<T> &kernels, const char *type, int round
         const int content = int(random.between(0, kContents - 1));
         fill(image, content, random);
         const int tile_rows = int(random.between(1, image.height + 5));
-        const int tile_columns = random.between(0, 1) ? nlnet::kMatchColumns
-                                                      : int(random.between(1, nlnet::kMatchColumns));
+        const int most = nlnet::kMatchColumns;
+        const int tile_columns = random.between(0, 1) ? most : int(random.between(1, most));
         const Window window(shape.window);
         const int64_t size = image.height * image.width * shape.group * 2;
         Array<int8_t> groups{size_t(size)};

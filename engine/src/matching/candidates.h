@@ -1,9 +1,9 @@
 // The best candidates of each pixel.
 //
-// A key is a candidate's distance, then its rank: the bits of a positive float, which are ordered as
-// the numbers are, and those of the rank make the bits of a positive double. One comparison orders by
-// both, and minimum and maximum are single instructions. Whatever the order in which candidates
-// come, the keys that are kept are the same.
+// A key is a candidate's distance, then its rank: the bits of a positive float, which are ordered
+// as the numbers are, and those of the rank make the bits of a positive double. One comparison
+// orders by both, and minimum and maximum are single instructions. Whatever the order in which
+// candidates come, the keys that are kept are the same.
 #pragma once
 
 #include "distances.h"
@@ -175,7 +175,8 @@ static void offer_row(int levels, int64_t blocks, const float *distances,
         if (!chosen[part]) continue;
         const int64_t at = part * kDoubles;
         if constexpr (Levels > 0) {
-            insert<Levels>(chosen[part], distances + at, candidates, keys + at * Levels, worst + at);
+            insert<Levels>(chosen[part], distances + at, candidates, keys + at * Levels,
+                           worst + at);
         } else {
             insert_any(levels, chosen[part], distances + at, candidates, keys + at * levels,
                        worst + at);

@@ -57,8 +57,8 @@ struct RunningSum<1> {
     NLNET_INLINE Floats add(Floats value) { return value; }
 };
 
-// For each element of Count vectors side by side, the sum of N elements from it on; of elements that
-// reach beyond the last vector it is not to be used.
+// For each element of Count vectors side by side, the sum of N elements from it on. Where that
+// reaches beyond the last vector, the sum means nothing.
 template <int N, int Count>
 struct NeighbourSums {
     Floats sums[Count];
@@ -164,8 +164,7 @@ static void measure(const float *here, const float *there, int64_t pitch, int64_
     }
 }
 
-// sums[i] += values[i], one after the other as far as that can be seen: the two may overlap, `values`
-// being the later one.
+// sums[i] += values[i] for ascending i; the two may overlap if `values` is further on.
 static NLNET_INLINE void add_to(const float *values, float *sums, int64_t length) {
     int64_t i = 0;
     for (; i + kFloats <= length; i += kFloats) {

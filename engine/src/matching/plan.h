@@ -11,11 +11,12 @@ namespace {
 // Rows, margins and blocks are whole vectors, whichever the set: the widest has 16 floats.
 constexpr int kWidest = 16;
 
-// Offsets whose distances are in memory at the same time, each for both of its ends: a multiple of 4.
+// Offsets whose distances are in memory at the same time, each for both of its ends. A multiple of
+// 4, as a window has; 16 of them take 5 to 10 % longer where the second-level cache has 512 KB.
 constexpr int kBatch = 12;
 
-// Pixels of a part: the more, the fewer distances are measured beyond its edges; the fewer, the more
-// of its keys and distances stay in the second-level cache.
+// Pixels of a part: the more, the fewer distances are measured beyond its edges; the fewer, the
+// more of its keys and distances stay in the second-level cache.
 constexpr int kPartRows = 66;
 constexpr int kPartColumns = 128;
 
