@@ -13,9 +13,10 @@ namespace {
 using Floats = Vector<float, kLanes<float>>;
 constexpr int kFloats = kLanes<float>;
 
-// Elements Step, Step + 1, ... of two vectors side by side.
-template <int Step, int Lanes = kFloats>
-NLNET_INLINE Floats shifted(Floats left, Floats right) {
+// Elements Step, Step + 1, ... of two vectors side by side; V is always Floats, as a parameter it
+// keeps Clang from looking at the branches of other widths.
+template <int Step, int Lanes = kFloats, typename V>
+NLNET_INLINE V shifted(V left, V right) {
     if constexpr (Step == 0) {
         return left;
     } else if constexpr (Lanes == 4) {
