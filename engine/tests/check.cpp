@@ -16,6 +16,8 @@ struct Part {
 
 const Part kParts[] = {
     {"matching", check::check_matching, check::time_matching},
+    {"stages", check::check_stages, check::time_stages},
+    {"rows", check::check_rows, nullptr},
     {"schedule", check::check_schedule, nullptr},
     {"jobs", check::check_jobs, nullptr},
 };

@@ -87,6 +87,9 @@ double seconds(const Function &function, int rounds) {
 
 void check_matching(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_matching(const nlnet::Kernels &kernels);
+void check_stages(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_rows(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void time_stages(const nlnet::Kernels &kernels);
 void check_schedule(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 
