@@ -30,7 +30,7 @@ from nlnet.evaluation.metrics import psnr, ssim
 from nlnet.evaluation.protocol import luma
 from nlnet.files.one_file import Settings, denoise_file
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 from nlnet.noise import add_noise
 
 RESULTS = Path(__file__).resolve().parent / "results" / "busy.json"

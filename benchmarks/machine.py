@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nlnet.evaluation.checkout import checkout_commit
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 
 PACKAGES = (
     "nlnet",

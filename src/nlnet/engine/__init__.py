@@ -1,8 +1,8 @@
 """The native engine from Python: what ``engine/`` at the root of the repository computes.
 
-`library` loads it, `block` lays a network's parameters out for it, `prepared` makes networks of
-such blocks, `jobs` lets threads work, and `tasks` says what there is to do: denoise an image, find
-groups, and run stages forward and backward.
+`library` loads it, `memory` is what it works in, `network` makes networks of parameter blocks,
+`jobs` lets threads work, and `tasks` says what there is to do: denoise an image, find groups, and
+run stages forward and backward.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ progress, a callback or Ctrl-C ends it.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Callable, Sequence
 
@@ -17,7 +16,8 @@ import numpy.typing as npt
 
 from nlnet.engine.library import CANCELLED, DONE, IDLE, JOBS, Task, check_status, load
 from nlnet.engine.memory import Workspace, address, aligned_memory
-from nlnet.engine.prepared import PreparedNetwork
+from nlnet.engine.network import EngineNetwork
+from nlnet.parallel import available_cpus
 
 _PATIENCE = 0.1
 """Seconds to wait at most for other threads' tasks, so that Ctrl-C and progress get their turn."""
@@ -28,20 +28,13 @@ _PIXELS_PER_THREAD = 2048
 Progress = Callable[[float], object]
 
 
-def available_cpus() -> int:
-    """Return the number of CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def threads_for(pixels: int, threads: int | None) -> int:
     """Return how many threads to use for so many pixels; None asks for all CPUs."""
     wanted = available_cpus() if threads is None else threads
     return max(1, min(wanted, pixels // _PIXELS_PER_THREAD))
 
 
-def memory_needed(network: PreparedNetwork, task: Task) -> int:
+def memory_needed(network: EngineNetwork, task: Task) -> int:
     """Return how many bytes of memory a job takes."""
     size = ctypes.c_size_t()
     _make(network, task, None, size, None)
@@ -66,7 +59,7 @@ class Job:
 
     Parameters
     ----------
-    network : PreparedNetwork
+    network : EngineNetwork
         What runs.
     task : Task
         What to do.
@@ -80,7 +73,7 @@ class Job:
 
     def __init__(
         self,
-        network: PreparedNetwork,
+        network: EngineNetwork,
         task: Task,
         arrays: Sequence[object],
         *,
@@ -209,7 +202,7 @@ class _Report:
 
 
 def _make(
-    network: PreparedNetwork,
+    network: EngineNetwork,
     task: Task,
     memory: int | None,
     size: ctypes.c_size_t,

@@ -131,7 +131,7 @@ def load() -> ctypes.CDLL:
         If it is missing, does not load, or is of another version.
     """
     path = _path()
-    again = "install nlnet again, or build it in a checkout: python engine/build.py"
+    again = "install nlnet again, or build it in a checkout: python -m engine.build"
     if not path.exists():
         raise EngineError(f"The engine is missing, there is no {str(path)!r}; {again}.")
     try:

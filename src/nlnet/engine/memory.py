@@ -78,6 +78,10 @@ class Workspace:
         self._lock = threading.Lock()
         self._free: list[npt.NDArray[np.uint8]] = []
 
+    def __reduce__(self) -> tuple[type[Workspace], tuple[()]]:
+        """Let copies, and those in other processes, start empty."""
+        return Workspace, ()
+
     def take(self, size: int) -> npt.NDArray[np.uint8]:
         """Return memory of at least that size, until it is given back."""
         with self._lock:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from nlnet.arrays import Array, FloatArray, Groups
-from nlnet.config import NetworkConfig
+from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
 from nlnet.engine.jobs import Failures, Job, Progress, memory_needed, threads_for
 from nlnet.engine.library import (
     ROWS_CALLBACK,
@@ -24,18 +24,14 @@ from nlnet.engine.library import (
     MatchTask,
 )
 from nlnet.engine.memory import Workspace, checked_address
-from nlnet.engine.prepared import PreparedNetwork, prepare_matching
+from nlnet.engine.network import EngineNetwork
 from nlnet.errors import InputError
-
-Box = tuple[float, float]
-ReadRows = Callable[[int, int], FloatArray]
-WriteRows = Callable[[int, FloatArray], None]
 
 _NO_BOX: Box = (1.0, 0.0)
 
 
 def denoise(
-    network: PreparedNetwork,
+    network: EngineNetwork,
     read: ReadRows,
     write: WriteRows,
     shape: tuple[int, int, int],
@@ -47,44 +43,51 @@ def denoise(
 ) -> None:
     """Denoise an image that is read and written some rows at a time.
 
-    The parameters are those of :func:`nlnet.network.denoise_rows`, and the height of tiles: fewer
-    rows take less memory.
+    The parameters are those of :func:`nlnet.network.recursion.denoise_rows`, and the height of
+    tiles: fewer rows take less memory.
     """
-    failures = Failures()
+    failures, turn = Failures(), threading.Lock()
+
+    def fill(first: int, planes: Array) -> None:
+        rows = read(first, first + planes.shape[1])
+        if rows.shape != planes.shape or rows.dtype != planes.dtype:
+            raise InputError(
+                f"The rows that were read are {rows.dtype} of shape {rows.shape}, but must be "
+                f"{planes.dtype} of shape {planes.shape}."
+            )
+        planes[:] = rows
+
+    def callback(take: Callable[[int, Array], None]) -> Any:
+        return _callback(take, shape, network.dtype, turn, failures)
+
     task = _denoise_task(shape, box, threads, tile_rows)
-    task.noisy.rows = reader = _reader(read, shape, network.dtype, failures)
-    task.denoised.rows = writer = _callback(write, shape, network.dtype, failures)
+    task.noisy.rows = reader = callback(fill)
+    task.denoised.rows = writer = callback(write)
     job = Job(network, task, (reader, writer), failures=failures)
     job.run(task.threads, progress)
 
 
 def denoising_memory(
-    network: PreparedNetwork, shape: tuple[int, int, int], threads: int | None, tile_rows: int
+    network: EngineNetwork, shape: tuple[int, int, int], threads: int | None, tile_rows: int
 ) -> int:
     """Return the bytes that :func:`denoise` takes, besides what is read and written."""
     task = _denoise_task(shape, None, threads, tile_rows)
-    task.noisy.rows = task.denoised.rows = never_called = ROWS_CALLBACK(lambda *_: 1)
-    needed = memory_needed(network, task)
-    del never_called
-    return needed
+    return memory_needed(network, task)
 
 
-def match(
-    images: Array, config: NetworkConfig, threads: int | None, workspace: Workspace | None = None
-) -> Groups:
-    """Return the groups, (B, H, W, K, 2), of a batch of (B, H, W) float32 images."""
+def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Groups:
+    """Return the groups, (B, H, W, K, 2), of a batch of (B, H, W) images."""
     batch, height, width = images.shape
-    groups = np.empty((*images.shape, config.group_size, 2), np.int8)
+    groups = np.empty((*images.shape, network.sizes.group, 2), np.int8)
     task = MatchTask(
         batch,
         height,
         width,
-        checked_address("The batch", images, images.shape, np.float32),
+        checked_address("The batch", images, images.shape, network.dtype),
         checked_address("The groups", groups, groups.shape, np.int8, written=True),
         threads_for(images.size, threads),
     )
-    job = Job(prepare_matching(config), task, (images, groups), workspace=workspace)
-    job.run(task.threads)
+    Job(network, task, (images, groups)).run(task.threads)
     return groups
 
 
@@ -95,7 +98,7 @@ class Run:
     All planes are working planes (gray, or opponent colors), (B, C, H, W).
     """
 
-    network: PreparedNetwork
+    network: EngineNetwork
     estimate: FloatArray
     noisy: FloatArray
     groups: Groups
@@ -110,8 +113,8 @@ class Run:
     def task(self) -> ForwardTask:
         """Return the task of the forward pass."""
         batch, _, height, width = shape = self.noisy.shape
-        dtype, stages = self.network.dtype, self.network.config.stages
-        groups = (batch, height, width, self.network.config.group_size, 2)
+        dtype, stages = self.network.dtype, self.network.sizes.stages
+        groups = (batch, height, width, self.network.sizes.group, 2)
         low, high = self.box or _NO_BOX
         return ForwardTask(
             batch,
@@ -132,7 +135,7 @@ class Run:
 
 
 def forward(
-    network: PreparedNetwork,
+    network: EngineNetwork,
     estimate: FloatArray,
     noisy: FloatArray,
     groups: Groups,
@@ -146,7 +149,7 @@ def forward(
 
     Parameters
     ----------
-    network : PreparedNetwork
+    network : EngineNetwork
         The stages.
     estimate, noisy : (B, C, H, W) arrays
         What enters the first stage, and the noisy images.
@@ -161,13 +164,13 @@ def forward(
     workspace : Workspace, optional
         Where memory for the job comes from.
     """
-    if noisy.ndim != 4 or noisy.shape[1] != network.config.channels:
+    channels = network.sizes.channels
+    if noisy.ndim != 4 or noisy.shape[1] != channels:
         raise InputError(
-            f"The noisy batch has shape {noisy.shape}, but must be "
-            f"(B, {network.config.channels}, H, W)."
+            f"The noisy batch has shape {noisy.shape}, but must be (B, {channels}, H, W)."
         )
-    _check_groups(groups, network.config)
-    recorded = (network.config.stages, *noisy.shape)
+    _check_groups(groups, network.sizes.window // 2)
+    recorded = (network.sizes.stages, *noisy.shape)
     run = Run(
         network,
         estimate,
@@ -197,12 +200,11 @@ class Gradients:
 
 def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None) -> Gradients:
     """Return all gradients of a loss, given its gradient with respect to a run's result."""
-    config, shape = run.network.config, run.noisy.shape
-    stages, filters = config.stages, config.filter_count
+    shape, (channels, stages, patch, group, _, rbf_count) = run.noisy.shape, run.network.sizes
     gradients = Gradients(
-        np.empty((stages, filters, config.patch_size**2)),
-        np.empty((stages, config.group_size)),
-        np.empty((stages, config.channels, filters, config.rbf_count)),
+        np.empty((stages, patch**2 - 1, patch**2)),
+        np.empty((stages, group)),
+        np.empty((stages, channels, patch**2 - 1, rbf_count)),
         np.empty(stages),
         np.empty(shape, run.network.dtype),
         np.empty(shape, run.network.dtype),
@@ -218,11 +220,10 @@ def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None
     return gradients
 
 
-def _check_groups(groups: Groups, config: NetworkConfig) -> None:
+def _check_groups(groups: Groups, reach: int) -> None:
     """Raise InputError if a member of a group is outside of its image or window."""
     if groups.ndim != 5:
         raise InputError(f"The groups have shape {groups.shape}, but must be (B, H, W, K, 2).")
-    reach = config.window // 2
     # Of each row and each column of pixels the farthest members on both sides.
     nearest, farthest = groups.min(axis=0), groups.max(axis=0)  # (H, W, K, 2)
     for axis, name in enumerate(("above or below", "beside")):
@@ -245,27 +246,11 @@ def _denoise_task(
     return task
 
 
-def _reader(
-    read: ReadRows, shape: tuple[int, int, int], dtype: np.dtype[Any], failures: Failures
-) -> Any:
-    """Return the callback that fills the engine's memory with rows of the image."""
-
-    def fill(first: int, planes: Array) -> None:
-        rows = read(first, first + planes.shape[1])
-        if rows.shape != planes.shape or rows.dtype != dtype:
-            raise InputError(
-                f"The rows that were read are {rows.dtype} of shape {rows.shape}, but must be "
-                f"{dtype} of shape {planes.shape}."
-            )
-        planes[:] = rows
-
-    return _callback(fill, shape, dtype, failures)
-
-
 def _callback(
     take: Callable[[int, Array], None],
     shape: tuple[int, int, int],
     dtype: np.dtype[Any],
+    turn: threading.Lock,
     failures: Failures,
 ) -> Any:
     """Return what the engine calls with rows of its memory, (C, rows, W)."""
@@ -275,7 +260,8 @@ def _callback(
         try:
             size = channels * count * width * dtype.itemsize
             memory = memoryview((ctypes.c_char * size).from_address(where)).cast("B")
-            take(first, np.frombuffer(memory, dtype).reshape(channels, count, width))
+            with turn:
+                take(first, np.frombuffer(memory, dtype).reshape(channels, count, width))
         except BaseException as error:
             failures.add(error)
             return 1

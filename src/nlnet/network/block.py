@@ -1,6 +1,6 @@
-"""The parameter block: a network as one flat piece of memory, the same for every language.
+"""The parameter block: a network as the engine takes it, and as other languages can.
 
-``docs/engine.md`` has the layout as a table.
+It is one flat piece of memory; ``docs/engine.md`` has its layout as a table.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from nlnet.arrays import FloatArray
-from nlnet.config import NetworkConfig
-from nlnet.parameters import StageParameters, check_shapes
+from nlnet.engine.network import ELEMENTS
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters, check_shapes
 
 MAGIC = b"nlnetpar"
 VERSION = 1
-ELEMENTS = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
-"""``nlnet_element``, by dtype."""
 
 _HEADER = struct.Struct("<8s10I3dQ")
 _PARAMETER_SETS = 1
