@@ -11,7 +11,7 @@ class Memory {
 
     // Memory for `count` elements, at a cache line; NULL while counting.
     template <typename T>
-    T *take(int64_t count) {
+    __attribute__((always_inline)) T *take(int64_t count) {
         size_t bytes = 0, end = 0;
         impossible_ |= count < 0 || __builtin_mul_overflow(size_t(count), sizeof(T), &bytes) ||
                        bytes > kMost || __builtin_add_overflow(size_, bytes, &end) || end > kMost;

@@ -5,6 +5,7 @@
 #include "planes.h"
 
 namespace nlnet {
+namespace {
 
 // What is held of one image on its way, in the job's memory.
 template <typename T>
@@ -184,4 +185,5 @@ nlnet_status make_in(void *memory, size_t *size, nlnet_job **job, Make make) {
     return NLNET_OK;
 }
 
+}  // namespace
 }  // namespace nlnet
