@@ -84,7 +84,7 @@ def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Gr
         height,
         width,
         checked_address("The batch", images, images.shape, network.dtype),
-        checked_address("The groups", groups, groups.shape, np.int8, written=True),
+        checked_address("The array of groups", groups, groups.shape, np.int8, written=True),
         threads_for(images.size, threads),
     )
     Job(network, task, (images, groups)).run(task.threads)
@@ -124,7 +124,7 @@ class Run:
             stages,
             checked_address("The estimate", self.estimate, shape, dtype),
             checked_address("The noisy batch", self.noisy, shape, dtype),
-            checked_address("The groups", self.groups, groups, np.int8),
+            checked_address("The array of groups", self.groups, groups, np.int8),
             checked_address("updates", self.updates, (stages, *shape), dtype, written=True),
             checked_address("estimates", self.estimates, (stages, *shape), dtype, written=True),
             low,
