@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-#include "../src/set_kernels.h"
+#include "../src/network.h"
 
 namespace {
 
@@ -16,29 +16,22 @@ struct Part {
 
 const Part kParts[] = {
     {"matching", check::check_matching, check::time_matching},
+    {"stages", check::check_stages, check::time_stages},
+    {"rows", check::check_rows, nullptr},
+    {"schedule", check::check_schedule, nullptr},
+    {"jobs", check::check_jobs, nullptr},
 };
 
-#define NLNET_KERNELS(set) \
-    nlnet::Kernels { #set, &nlnet::set::matching_float, &nlnet::set::matching_double, nullptr, nullptr }
-
-struct Set {
-    nlnet::Kernels kernels;
-    bool here;  // on this machine
-};
-
-int run(const Set *sets, int count, const char *wanted, bool timed, uint64_t seed, int rounds) {
+int run(const char *wanted, bool timed, uint64_t seed, int rounds) {
     int failures = 0, ran = 0;
-    for (int i = 0; i < count; ++i) {
-        const nlnet::Kernels &kernels = sets[i].kernels;
+    for (int set = NLNET_SSE2; set <= NLNET_SIMD128; ++set) {
+        if (!nlnet::kernels_of(nlnet_set(set))) continue;
+        const nlnet::Kernels &kernels = *nlnet::kernels_of(nlnet_set(set));
         if (wanted && strcmp(wanted, kernels.name)) continue;
-        if (!sets[i].here) {
-            printf("%-8s not on this machine\n", kernels.name);
-            continue;
-        }
         ++ran;
         for (const Part &part : kParts) {
             if (timed) {
-                part.time(kernels);
+                if (part.time) part.time(kernels);
                 continue;
             }
             check::Report report = {kernels.name, 0, 0};
@@ -78,20 +71,5 @@ int main(int count, char **arguments) {
             return 2;
         }
     }
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    const Set sets[] = {
-        {NLNET_KERNELS(sse2), true},
-        {NLNET_KERNELS(avx2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
-        {NLNET_KERNELS(avx512), __builtin_cpu_supports("avx512f") &&
-                                    __builtin_cpu_supports("avx512bw") &&
-                                    __builtin_cpu_supports("avx512dq") &&
-                                    __builtin_cpu_supports("avx512vl")},
-    };
-#elif defined(__aarch64__)
-    const Set sets[] = {{NLNET_KERNELS(neon), true}};
-#else
-    const Set sets[] = {{NLNET_KERNELS(simd128), true}};
-#endif
-    return run(sets, int(sizeof(sets) / sizeof(sets[0])), wanted, timed, seed, rounds);
+    return run(wanted, timed, seed, rounds);
 }

@@ -30,6 +30,7 @@ struct Random {
     int64_t between(int64_t low, int64_t high) {
         return low + int64_t((next() >> 11) % uint64_t(high - low + 1));
     }
+    uint32_t below(uint32_t count) { return uint32_t(between(0, int64_t(count) - 1)); }
     // From 0 to 1.
     double uniform() { return double(next() >> 11) / 9007199254740992.0; }
 };
@@ -86,5 +87,10 @@ double seconds(const Function &function, int rounds) {
 
 void check_matching(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_matching(const nlnet::Kernels &kernels);
+void check_stages(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_rows(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void time_stages(const nlnet::Kernels &kernels);
+void check_schedule(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 
 }  // namespace check

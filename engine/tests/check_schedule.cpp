@@ -1,10 +1,7 @@
 // The schedule alone, in any order of tasks: every row of what a task reads is there from its
 // beginning to its end, no ring buffer is overwritten too early, and nothing gets stuck.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../src/schedule.h"
+
 #include "check.h"
 
 using namespace nlnet;
@@ -124,7 +121,7 @@ struct Simulation {
     }
 };
 
-Plan random_plan(Random *random) {
+Plan random_plan(check::Random *random) {
     Plan plan = {};
     plan.batch = 1 + int64_t(random->below(4));
     plan.height = 5 + int64_t(random->below(random->below(2) ? 400 : 40));
@@ -146,7 +143,7 @@ Plan random_plan(Random *random) {
     return plan;
 }
 
-bool simulate(Random *random) {
+void simulate(check::Random *random, check::Report &report) {
     static Simulation now;  // big, and used again and again
     now.plan = random_plan(random);
     Memory counted(nullptr);
@@ -186,11 +183,10 @@ bool simulate(Random *random) {
         share = share_now;
     }
     const bool good = now.ok && !stuck;
-    if (!good) {
-        printf("height %lld tile_rows %d margin %d passes %d reads %d matches %d: %s\n",
-               (long long)now.plan.height, now.plan.tile_rows, now.plan.margin, now.plan.passes,
-               now.plan.reads, now.plan.matches, stuck ? "stuck" : "a row was not there");
-    }
+    report.expect(good, "height %lld tile_rows %d margin %d passes %d reads %d matches %d: %s",
+                  (long long)now.plan.height, now.plan.tile_rows, now.plan.margin,
+                  now.plan.passes, now.plan.reads, now.plan.matches,
+                  stuck ? "stuck" : "a row was not there");
     for (int number = 0; number < now.plan.sweeps; number++) {
         Store &store = now.stores[number];
         free(store.read.rows);
@@ -202,7 +198,10 @@ bool simulate(Random *random) {
     }
     free(now.stores);
     free(memory);
-    return good;
 }
 
 }  // namespace
+
+void check::check_schedule(const Kernels &, int rounds, Random random, Report &report) {
+    for (int round = 0; round < 10 * rounds; round++) simulate(&random, report);
+}

@@ -1,11 +1,6 @@
 // The network as the paper writes it, in plain loops and double precision: what jobs must give.
 #pragma once
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "check.h"
 
 namespace plain {
@@ -35,25 +30,25 @@ inline double *numbers(int64_t count) {
     return static_cast<double *>(calloc(size_t(count), sizeof(double)));
 }
 
-inline Network random_network(const Config &config, Random *random) {
+inline Network random_network(const Config &config, check::Random *random) {
     Network network = {};
     network.config = config;
     for (int s = 0; s < config.stages; s++) {
         StageValues &stage = network.stages[s];
-        stage.step_size = s == 0 ? 0 : 0.05 + 0.1 * random->unit();
+        stage.step_size = s == 0 ? 0 : 0.05 + 0.1 * random->uniform();
         stage.filters = numbers(int64_t(config.filters()) * config.pixels());
         stage.weights = numbers(config.group);
         stage.coefficients = numbers(config.mixtures());
         for (int f = 0; f < config.filters(); f++) {
             double *row = stage.filters + f * config.pixels(), mean = 0, norm = 0;
-            for (int p = 0; p < config.pixels(); p++) mean += row[p] = random->unit() - 0.5;
+            for (int p = 0; p < config.pixels(); p++) mean += row[p] = random->uniform() - 0.5;
             for (int p = 0; p < config.pixels(); p++) row[p] -= mean / config.pixels();
             for (int p = 0; p < config.pixels(); p++) norm += row[p] * row[p];
             for (int p = 0; p < config.pixels(); p++) row[p] = float(row[p] / sqrt(norm));
         }
-        for (int k = 0; k < config.group; k++) stage.weights[k] = float(random->unit() / 2);
+        for (int k = 0; k < config.group; k++) stage.weights[k] = float(random->uniform() / 2);
         for (int64_t i = 0; i < config.mixtures(); i++) {
-            stage.coefficients[i] = float((random->unit() - 0.5) / 4);
+            stage.coefficients[i] = float((random->uniform() - 0.5) / 4);
         }
     }
     return network;

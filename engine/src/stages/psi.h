@@ -19,45 +19,49 @@ struct Lookup {
     static constexpr int lanes = kLookups<T>;
     typedef Vector<T, lanes> V;
     typedef Vector<int32_t, lanes> Integers;
-    typedef decltype(V{} < V{}) Mask;
 
-    T origin, scale, top, below;
-    Integers starts;  // where the tables of neighbouring filters start, in cubics
+    V origin, scale, lowest, below;
+    Integers starts;  // where the tables of neighbouring filters start, in bytes
 
     Lookup(const Stage<T> &stage, int intervals)
-        : origin(stage.origin), scale(stage.scale), top(T(intervals)), below(next_below(top)) {
-        for (int lane = 0; lane < lanes; lane++) starts[lane] = lane * intervals;
+        : origin(splat<V>(stage.origin)),
+          scale(splat<V>(stage.scale)),
+          lowest(splat<V>(-stage.origin / stage.scale)),
+          below(splat<V>(next_below(T(intervals)))) {
+        for (int lane = 0; lane < lanes; lane++)
+            starts[lane] = lane * intervals * 4 * int(sizeof(T));
     }
 
     // The table's end belongs to its last interval: stay just below.
-    static NLNET_INLINE T next_below(T positive) {
+    static T next_below(T positive) {
         return positive * (1 - (sizeof(T) == 4 ? T(1.0 / (1 << 24)) : T(1.0 / (1ll << 53))));
     }
 
-    struct Place {
-        V t;          // position in the interval
-        Mask inside;  // the table's range
-        int32_t cubics[lanes];
-    };
-
-    NLNET_INLINE void locate(V s, Place &place) const {
-        const V position = s * scale + origin;
-        place.inside = (position >= 0) & (position <= top);
-        const V clipped = smaller(larger(position, V{}), splat<V>(below));
-        const Integers interval = __builtin_convertvector(clipped, Integers);
-        place.t = clipped - __builtin_convertvector(interval, V);
-        store(interval + starts, place.cubics);
+    // Where the arguments are in the table: the position in the interval, and the place of its
+    // cubic, in bytes. NaN is found at the start.
+    NLNET_INLINE V locate(V s, uint32_t (&places)[lanes]) const {
+        const V position = smaller(larger(s, lowest) * scale + origin, below);
+        const Integers interval = __builtin_convertvector(position, Integers);
+        store(interval * (4 * int(sizeof(T))) + starts, places);
         // The numbers leave the vector through memory, which takes less than shuffles: without
         // this, the compiler would look through the memory and shuffle.
-        __asm__("" : "+m"(place.cubics));
+        __asm__("" : "+m"(places));
+        return position - __builtin_convertvector(interval, V);
+    }
+
+    static NLNET_INLINE const T *at(const T *cubics, uint32_t place) {
+        return reinterpret_cast<const T *>(reinterpret_cast<const char *>(cubics) + place);
+    }
+    static NLNET_INLINE T *at(T *cubics, uint32_t place) {
+        return reinterpret_cast<T *>(reinterpret_cast<char *>(cubics) + place);
     }
 
     // c[j] holds the coefficients j of all lanes.
-    static NLNET_INLINE void read(const T *cubics, const int32_t *places, V (&c)[4]) {
+    static NLNET_INLINE void read(const T *cubics, const uint32_t *places, V (&c)[4]) {
         if constexpr (lanes == 2) {
             for (int half = 0; half < 2; half++) {
-                const V left = load<V>(cubics + 4 * int64_t(places[0]) + 2 * half);
-                const V right = load<V>(cubics + 4 * int64_t(places[1]) + 2 * half);
+                const V left = load<V>(at(cubics, places[0]) + 2 * half);
+                const V right = load<V>(at(cubics, places[1]) + 2 * half);
                 c[2 * half] = __builtin_shufflevector(left, right, 0, 2);
                 c[2 * half + 1] = __builtin_shufflevector(left, right, 1, 3);
             }
@@ -68,12 +72,12 @@ struct Lookup {
     }
 
     // Add to the cubics' own places what the lanes hold: the opposite of read().
-    static NLNET_INLINE void add(T *cubics, const int32_t *places, V (&c)[4]) {
+    static NLNET_INLINE void add(T *cubics, const uint32_t *places, V (&c)[4]) {
         if constexpr (lanes == 2) {
             for (int half = 0; half < 2; half++) {
                 const V low = c[2 * half], high = c[2 * half + 1];
-                T *left = cubics + 4 * int64_t(places[0]) + 2 * half;
-                T *right = cubics + 4 * int64_t(places[1]) + 2 * half;
+                T *left = at(cubics, places[0]) + 2 * half;
+                T *right = at(cubics, places[1]) + 2 * half;
                 store(load<V>(left) + __builtin_shufflevector(low, high, 0, 2), left);
                 store(load<V>(right) + __builtin_shufflevector(low, high, 1, 3), right);
             }
@@ -81,10 +85,10 @@ struct Lookup {
             typedef Vector<T, 4> Four;
             transpose(c);
             repeat<4>([&](int i) NLNET_BODY {
-                T *place = cubics + 4 * int64_t(places[i]);
+                T *place = at(cubics, places[i]);
                 store(load<Four>(place) + __builtin_shufflevector(c[i], c[i], 0, 1, 2, 3), place);
                 if constexpr (lanes == 8) {
-                    place = cubics + 4 * int64_t(places[i + 4]);
+                    place = at(cubics, places[i + 4]);
                     store(load<Four>(place) + __builtin_shufflevector(c[i], c[i], 4, 5, 6, 7),
                           place);
                 }
@@ -94,12 +98,12 @@ struct Lookup {
 
    private:
     // Four coefficients of lane i and, of 8 lanes, four of lane i + 4.
-    static NLNET_INLINE V read_pair(const T *cubics, const int32_t *places, int i) {
+    static NLNET_INLINE V read_pair(const T *cubics, const uint32_t *places, int i) {
         typedef Vector<T, 4> Four;
-        const Four left = load<Four>(cubics + 4 * int64_t(places[i]));
+        const Four left = load<Four>(at(cubics, places[i]));
         if constexpr (lanes == 4) return left;
         else {
-            const Four right = load<Four>(cubics + 4 * int64_t(places[i + 4]));
+            const Four right = load<Four>(at(cubics, places[i + 4]));
             return __builtin_shufflevector(left, right, 0, 1, 2, 3, 4, 5, 6, 7);
         }
     }
@@ -135,15 +139,16 @@ template <typename T, typename S>
 static void evaluate_psi(const S &sizes, const Stage<T> &stage, int intervals, const T *cubics,
                          T *features, int count) {
     typedef Lookup<T> L;
+    typedef typename L::V V;
     const L lookup(stage, intervals);
     const int filters = sizes.filters();
     for (int row = 0; row < count; row++, features += filters) {
         for (int i = 0; i < filters; i += L::lanes) {
-            typename L::Place place;
-            typename L::V c[4];
-            lookup.locate(load<typename L::V>(features + i), place);
-            L::read(cubics + int64_t(i) * intervals * 4, place.cubics, c);
-            store(((c[3] * place.t + c[2]) * place.t + c[1]) * place.t + c[0], features + i);
+            uint32_t places[L::lanes];
+            V c[4];
+            const V t = lookup.locate(load<V>(features + i), places);
+            L::read(cubics + int64_t(i) * intervals * 4, places, c);
+            store(((c[3] * t + c[2]) * t + c[1]) * t + c[0], features + i);
         }
     }
 }
@@ -156,20 +161,22 @@ static void differentiate_psi(const S &sizes, const Stage<T> &stage, int interva
     typedef Lookup<T> L;
     typedef typename L::V V;
     const L lookup(stage, intervals);
+    const T top = T(intervals);
     const int filters = sizes.filters();
     for (int row = 0; row < count; row++, features += filters, cotangents += filters) {
         for (int i = 0; i < filters; i += L::lanes) {
-            typename L::Place place;
+            uint32_t places[L::lanes];
             V c[4];
             const int64_t tables = int64_t(i) * intervals * 4;
-            lookup.locate(load<V>(features + i), place);
-            L::read(cubics + tables, place.cubics, c);
-            const V t = place.t, d = load<V>(cotangents + i);
+            const V s = load<V>(features + i), d = load<V>(cotangents + i);
+            const V t = lookup.locate(s, places);
+            L::read(cubics + tables, places, c);
+            const V position = s * lookup.scale + lookup.origin;
             const V slope = ((3 * c[3] * t + 2 * c[2]) * t + c[1]) * lookup.scale;
             store(((c[3] * t + c[2]) * t + c[1]) * t + c[0], features + i);
-            store(place.inside ? slope * d : V{}, cotangents + i);
+            store((position >= 0) & (position <= top) ? slope * d : V{}, cotangents + i);
             V powers[4] = {d, d * t, d * t * t, d * t * t * t};
-            L::add(gradient + tables, place.cubics, powers);
+            L::add(gradient + tables, places, powers);
         }
     }
 }
