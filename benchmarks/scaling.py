@@ -168,7 +168,7 @@ def _cluster(count: int) -> Iterator[Client]:
 
 
 def _warm_up() -> None:
-    """Load, or compile, everything before the clock starts."""
+    """Load everything before the clock starts."""
     for model, channels in MODELS.items():
         shape = (64, 64) if channels == 1 else (64, 64, channels)
         nlnet.denoise(np.full(shape, 128, np.uint8), SIGMA, model=model, threads=1)
