@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import random_image
+from pictures import random_image
 
 import nlnet
 from nlnet.cli import main

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import few_levels, noise
-from conftest import noisy_pixels, small_model
+from pictures import noisy_pixels, small_model
 
 import nlnet
 from nlnet.errors import InputError, ModelError

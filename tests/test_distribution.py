@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 from nlnet.images import ImageFile, read_image, write_image

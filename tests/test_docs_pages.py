@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 from nlnet.cli import build_parser

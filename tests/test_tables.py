@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import random_image
+from pictures import random_image
 
 from nlnet.images import ImageFile, write_image
 from nlnet.model.model import Model, load_model

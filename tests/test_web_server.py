@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2 as httpx
 import numpy as np
 import pytest
-from conftest import random_image
+from pictures import random_image
 from web_server import TIMEOUT, ServerProcess, model_options, server_process
 
 import nlnet

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 from web_server import ServerProcess, model_options, server_process
 
 from browser.tour import DESKTOP, Visit

@@ -30,7 +30,7 @@ from nlnet.cli import (
 )
 from nlnet.cli.messages import error_line
 from nlnet.cli.signals import Terminated, orderly_end
-from nlnet.errors import NLNetError
+from nlnet.errors import NLNetError, cannot
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if isinstance(error, BrokenPipeError):  # the reader went away, as `head` does
             return 1
-        _complain(error_line(f"Cannot write to the standard output: {error.strerror}."))
+        _complain(error_line(str(cannot("write to the standard output", error))))
         return EXIT_ERROR
     return code or 0
 

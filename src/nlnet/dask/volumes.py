@@ -17,7 +17,7 @@ import zarr
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import stand_in
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.inputs import KINDS, check_dtype
 
@@ -106,7 +106,7 @@ def open_volume(path: Path) -> Volume:
     """
     path = path.absolute()
     if not path.exists():
-        raise FileError(f"Cannot read {str(path)!r}: No such file or directory.")
+        raise cannot(f"read {str(path)!r}: No such file or directory.")
     modified = path.stat().st_mtime_ns
     with _readable(path):
         key, names = _find_zarr(path) if is_zarr(path) else ("", _find_tiff(path))
@@ -126,7 +126,7 @@ def _readable(path: Path) -> Iterator[None]:
     except (InputError, FileError, MemoryError):
         raise
     except OSError as error:
-        raise FileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from error
+        raise FileError(f"Cannot read {str(path)!r}", error) from error
     except Exception as error:
         # Neither library checks all it reads: damaged files raise whatever comes of them.
         raise FileError(

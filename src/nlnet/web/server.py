@@ -15,7 +15,7 @@ from types import FrameType
 import pyvips
 import uvicorn
 
-from nlnet.errors import InputError
+from nlnet.errors import InputError, reason_of
 from nlnet.web.app import create_app
 from nlnet.web.connections import BoundedProtocol, bounds
 from nlnet.web.security import LOOPBACK_HOSTS
@@ -49,7 +49,7 @@ def listen(host: str, port: int) -> socket.socket:
             "choose another with --host."
         ) from error
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        reason = _REASONS.get(error.errno or 0) or reason_of(error)
         raise InputError(f"Cannot listen on {host}:{port}: {reason}.") from error
 
 
