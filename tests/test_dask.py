@@ -15,7 +15,8 @@ from pictures import noisy_pixels, small_model
 
 import nlnet
 from nlnet.errors import InputError, ModelError
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.network.matching import find_groups
 from nlnet.network.parallel import Workers
 from nlnet.network.recursion import to_working_planes

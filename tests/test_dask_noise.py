@@ -13,7 +13,8 @@ import pytest
 import nlnet
 from nlnet.denoising.removal import Network
 from nlnet.errors import InputError
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.noise.record import Level, Noise
 
 pytestmark = pytest.mark.numerical

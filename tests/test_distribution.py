@@ -17,7 +17,7 @@ from paths import PROJECT
 
 import nlnet
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model.model import shipped_models
+from nlnet.model.loading import shipped_models
 from nlnet.noise import add_noise, store
 
 MEGABYTE = 2**20

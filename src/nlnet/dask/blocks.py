@@ -25,15 +25,16 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.pages import PagePlan
 from nlnet.denoising.coarse_to_fine import enlarged, halve, scales_for
-from nlnet.denoising.image import choose_model
 from nlnet.denoising.removal import Network, remove_noise
 from nlnet.denoising.strength import Shares
 from nlnet.inputs import check_finite, from_planes, to_planes
+from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.network.projection import Box
 from nlnet.network.sweep import ReadRows, WriteRows
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
+from nlnet.progress import Report, ignore
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,7 +233,7 @@ def _denoise_block(*blocks: Array, work: Work, scale: int) -> Array:
             plan.box,
             (1.0, 1.0) if scale else work.shares,
             network,
-            _ignore,
+            ignore,
         )
         denoised[page] = from_planes(restored, work.channel_axis)
     return denoised
@@ -252,7 +253,7 @@ class _Corrected(Network):
         sigma: float,
         span: float,
         box: Box | None,
-        report: Callable[[float], None],
+        report: Report,
     ) -> None:
         """Remove white noise from rows, the correction added to them."""
 
@@ -267,7 +268,3 @@ def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], PagePlan]]:
     """Yield where the pages of a chunk are, and what is to be done with them."""
     for page in np.ndindex(plans.shape):
         yield page, plans.item(page)
-
-
-def _ignore(share: float) -> None:
-    """Report progress to nobody."""

@@ -106,7 +106,7 @@ def open_volume(path: Path) -> Volume:
     """
     path = path.absolute()
     if not path.exists():
-        raise cannot(f"read {str(path)!r}: No such file or directory.")
+        raise FileError(f"Cannot read {str(path)!r}: No such file or directory.")
     modified = path.stat().st_mtime_ns
     with _readable(path):
         key, names = _find_zarr(path) if is_zarr(path) else ("", _find_tiff(path))
@@ -126,7 +126,7 @@ def _readable(path: Path) -> Iterator[None]:
     except (InputError, FileError, MemoryError):
         raise
     except OSError as error:
-        raise FileError(f"Cannot read {str(path)!r}", error) from error
+        raise cannot(f"read {str(path)!r}", error) from error
     except Exception as error:
         # Neither library checks all it reads: damaged files raise whatever comes of them.
         raise FileError(

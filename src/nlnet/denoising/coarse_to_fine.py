@@ -9,7 +9,7 @@ Image Processing On Line (2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.network.sweep import ReadRows, WriteRows
+from nlnet.progress import Report, part
 
 Planes = npt.NDArray[np.float32]
 
@@ -36,7 +37,7 @@ class Denoise(Protocol):
         write: WriteRows,
         shape: tuple[int, int, int],
         sigma: float,
-        report: Callable[[float], None],
+        report: Report,
     ) -> None:
         """Read rows whose noise has this sigma, and write them denoised."""
 
@@ -62,7 +63,7 @@ def remove_correlated(
     write: WriteRows,
     sigmas: Sequence[float],
     denoise: Denoise,
-    report: Callable[[float], None],
+    report: Report,
 ) -> None:
     """Denoise (C, H, W) planes at several scales, and write the rows of the result.
 
@@ -91,7 +92,7 @@ def remove_correlated(
             _writer(change),
             sigmas[1:],
             denoise,
-            lambda share: report((1 - own_share) * share),
+            part(report, 0.0, 1 - own_share),
         )
         change -= half
         del half
@@ -105,7 +106,7 @@ def remove_correlated(
         write,
         (channels, height, width),
         sigmas[0],
-        lambda share: report(1 - own_share + own_share * share),
+        part(report, 1 - own_share, own_share),
     )
 
 

@@ -26,8 +26,7 @@ from nlnet.network.sweep import ReadRows, WriteRows
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Level, Noise
 from nlnet.noise.stabilisation import Anscombe, Curve, Stabiliser
-
-Report = Callable[[float], None]
+from nlnet.progress import Report
 
 
 @dataclasses.dataclass(frozen=True)
