@@ -149,7 +149,9 @@ def test_without_the_smaller_scales_it_is_another_result(monkeypatch: pytest.Mon
     """The tests above can fail."""
     noisy = noisy_image("camera", 262, 263)
     model = one_stage("gray-5x5-s25")
-    monkeypatch.setattr("nlnet.dask.blocks.enlarged", lambda change, first, last, width: 0)
+    monkeypatch.setattr(
+        "nlnet.denoising.coarse_to_fine.enlarged", lambda change, first, last, width: 0
+    )
     assert difference(noisy, (91, 83), noise=CAMERA, model=model) > 1
 
 

@@ -97,17 +97,25 @@ def remove_correlated(
         change -= half
         del half
 
-    def read(first: int, last: int) -> Planes:
-        rows = planes[:, first:last].astype(np.float32)
-        return rows if change is None else rows + enlarged(change, first, last, width)
-
     denoise(
-        read,
+        corrected(planes, change),
         write,
         (channels, height, width),
         sigmas[0],
         part(report, 1 - own_share, own_share),
     )
+
+
+def corrected(planes: Array, change: Planes | None) -> ReadRows:
+    """Return a function that reads rows of planes, with what smaller scales changed added."""
+
+    def read(first: int, last: int) -> Array:
+        rows = planes[:, first:last]
+        if change is None:
+            return rows
+        return rows.astype(np.float32) + enlarged(change, first, last, planes.shape[2])
+
+    return read
 
 
 def halve(planes: Array) -> Planes:
