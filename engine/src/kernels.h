@@ -56,7 +56,8 @@ struct StageTile {
     T *part;               // the window around the tile, window_size(): what the tile adds to it
 };
 
-// Gradients of a stage, added up; the input's goes to the tile's `part`.
+// Gradients of <e, sum of L_r^T psi(L_r x)>, which a stage subtracts, added to what is there; the
+// input's goes to the tile's `part`.
 template <typename T>
 struct StageSums {
     T *filters;  // (F, P)

@@ -11,14 +11,14 @@ namespace nlnet {
 namespace NLNET_SET {
 namespace {
 
-// A matrix whose rows are `stride` elements apart; or, as a left factor, its transpose.
+// A left factor: a matrix, or its transpose with the two steps exchanged.
 template <typename T>
 struct Left {
     const T *data;
     int64_t row, column;  // elements from one to the next
 };
 
-// Sums of Height rows and Width vectors of the product, kept in registers, and two for operands.
+// So many rows and vectors of a product are summed in registers, with some left for operands.
 constexpr int kBlockWidth = 3;
 constexpr int kBlockHeight = kRegisters >= 32 ? 8 : 4;
 
