@@ -15,7 +15,7 @@ struct Rows {
     int64_t stride;  // elements from one row to the next
     int64_t capacity;
 
-    T *row(int64_t y) const { return data + y % capacity * stride; }
+    NLNET_ALWAYS_INLINE T *row(int64_t y) const { return data + y % capacity * stride; }
 };
 
 // The offsets of a search window by rank: by length, equally long ones row by row.
