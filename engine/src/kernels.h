@@ -103,8 +103,8 @@ struct StageKernels {
     void (*differentiate)(const Shape &, const Stage<T> &, int channel, const StageTile<T> &,
                           const Rows<const T> &cotangent, const StageSums<T> &, void *scratch);
     // Row y of the plane that the windows add up to; `line` has width + 2 * radius elements.
-    void (*fold)(const Shape &, const Parts<T> &, int64_t height, int64_t width, int64_t y,
-                 T *line, T *row);
+    void (*fold)(const Shape &, const Parts<T> &, int64_t height, int64_t width, int64_t y, T *line,
+                 T *row);
     // row = (1 - step) * estimate + step * noisy - row
     void (*descend)(const T *estimate, const T *noisy, T step, T *row, int64_t width);
     // P_C of one row of working planes, in place.
