@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.resources
 import math
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from nlnet.atomic import write_atomically
@@ -18,6 +18,7 @@ from nlnet.model import file as model_file
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_parameters
 
+_WEIGHTS = Path(__file__).with_name("weights")
 _SUFFIX = ".safetensors"
 _MIN_SIGMA = 0.1
 """On the 0-255 scale; with less noise, rounding to float32 is no longer small beside it."""
@@ -174,18 +175,15 @@ def nearest_model(models: Iterable[Model], sigma: float) -> Model:
 
 def shipped_models() -> tuple[str, ...]:
     """Return the names of the models that come with nlnet, sorted."""
-    folder = importlib.resources.files("nlnet.model") / "weights"
-    if not folder.is_dir():
+    if not _WEIGHTS.is_dir():
         return ()
-    names = (entry.name for entry in folder.iterdir())
+    names = (entry.name for entry in _WEIGHTS.iterdir())
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 @functools.cache
 def _load_shipped(name: str) -> Model:
-    resource = importlib.resources.files("nlnet.model") / "weights" / f"{name}{_SUFFIX}"
-    with importlib.resources.as_file(resource) as path:
-        return _load_file(path)
+    return _load_file(_WEIGHTS / f"{name}{_SUFFIX}")
 
 
 def _load_file(path: str | os.PathLike[str]) -> Model:
