@@ -228,10 +228,9 @@ void cancels(check::Random *random, nlnet_set set, check::Report &report) {
     float *result = static_cast<float *>(malloc(size_t(image.size) * sizeof(float)));
     const bool reading = random->below(2) != 0;
     const int64_t at = int64_t(random->below(uint32_t(image.height)));
-    Stream<float> in = {image.image, channels, image.height, image.width, 0, true,
-                        reading ? at : -1};
-    Stream<float> out = {result, channels, image.height, image.width, 0, false,
-                         reading ? -1 : at};
+    Stream<float> in = {image.image, channels, image.height,     image.width,
+                        0,           true,     reading ? at : -1};
+    Stream<float> out = {result, channels, image.height, image.width, 0, false, reading ? -1 : at};
     nlnet_denoise_task task = {};
     task.height = image.height;
     task.width = image.width;
@@ -276,9 +275,9 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
     double *step_sizes = plain::numbers(stages);
     for (int64_t i = 0; i < size; i++) weights[i] = random->uniform() - 0.5;
     const int threads = 1 + int(random->below(3));
-    nlnet_forward_task task = {1,       image.height, image.width, 0,       stages, image.working,
-                               image.working, image.groups, updates, estimates, 1, 0,
-                               1,       threads};
+    nlnet_forward_task task = {
+        1,       image.height, image.width, 0, stages, image.working, image.working, image.groups,
+        updates, estimates,    1,           0, 1,      threads};
     if (random->below(2)) {
         task.low = 40;
         task.high = 200;
@@ -332,8 +331,8 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
         compare(which ? noisy_gradient[at] : gradient[at], (sides[1] - sides[0]) / (2 * h),
                 which ? "y" : "x", report);
     }
-    double *const arrays[] = {updates, estimates,     weights,      gradient,  noisy_gradient,
-                              moved,   filters,       group_weights, coefficients, step_sizes};
+    double *const arrays[] = {updates, estimates, weights,       gradient,     noisy_gradient,
+                              moved,   filters,   group_weights, coefficients, step_sizes};
     for (double *array : arrays) free(array);
 }
 
