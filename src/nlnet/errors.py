@@ -23,6 +23,10 @@ class FileError(NLNetError, OSError):
     """A file that cannot be read or written."""
 
 
+class EngineError(NLNetError, RuntimeError):
+    """The native engine is missing, or lacks what is asked of it."""
+
+
 def reason_of(error: Exception) -> str:
     """Return what went wrong with a file, without its number and path."""
     if isinstance(error, UnicodeError):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from nlnet.arrays import Box
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.projection import Box
 from nlnet.progress import Report, part
 
 if TYPE_CHECKING:
