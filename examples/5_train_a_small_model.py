@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
+from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
-from nlnet.evaluation.protocol import read_clean
 from nlnet.images import ImageFile, write_image
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves

@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Evaluate a model, print the table, and write the JSON if asked."""
     from nlnet.atomic import write_atomically
     from nlnet.cli.progress import count_bar
-    from nlnet.evaluation.protocol import evaluate_folder, list_images, read_ids
+    from nlnet.evaluation.datasets import list_images, read_ids
+    from nlnet.evaluation.protocol import evaluate_folder
     from nlnet.model.loading import select_model
 
     if arguments.json is not None:
