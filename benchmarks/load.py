@@ -80,6 +80,10 @@ class Server:
         found = re.search(rf"{field}:\s+(\d+)", status.read_text()) if status.exists() else None
         return round(int(found.group(1)) / 1024, 1) if found else float("nan")
 
+    def forget_peak(self) -> None:
+        """Let the peak begin anew, at what is used now."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+
     def stop(self) -> int:
         """Stop it as a service manager does, and return its exit code."""
         self._process.terminate()

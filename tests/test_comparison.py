@@ -233,6 +233,32 @@ def test_noise_is_that_of_the_protocol(
     np.testing.assert_array_equal(result.alpha, np.flipud(clean))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "options"),
+    [
+        (np.int16, -1000, 3000, []),
+        (np.int16, -32768, 32767, []),
+        (np.int16, -1000, 3000, ["--data-range", "4000"]),
+        (np.int32, -(2**31), 2**31 - 1, []),
+        (np.uint32, 1000, 1500, []),
+    ],
+)
+def test_noise_on_integers_without_a_range_of_their_own(
+    tmp_path: Path, dtype: Any, low: int, high: int, options: list[str]
+) -> None:
+    """Rounded, not cut off; and what would not fit into the dtype is its nearest limit."""
+    clean = np.linspace(low, high, 24 * 32).reshape(24, 32).astype(dtype)
+    write_image(tmp_path / "in.tif", ImageFile(clean))
+    files = ["add-noise", str(tmp_path / "in.tif"), "-o", str(tmp_path / "out.tif")]
+    assert main([*files, "--sigma", "40", *options]) == 0
+    unit = (float(options[1]) if options else high - low) / 255
+    limits = np.iinfo(dtype)
+    expected = np.clip(np.rint(add_noise(clean, 40 * unit)), limits.min, limits.max)
+    result = read_image(tmp_path / "out.tif").pixels
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, expected)
+
+
 def test_noise_of_a_stack_and_bad_calls(tmp_path: Path, fails: Callable[..., str]) -> None:
     np.save(tmp_path / "in.npy", np.zeros((2, 16, 16)))
     files = [tmp_path / "in.npy", "-o", tmp_path / "out.npy"]

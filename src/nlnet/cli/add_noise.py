@@ -18,7 +18,8 @@ from nlnet.cli.writing import add_writing, writing_options
 
 _DESCRIPTION = """\
 Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
-rounded and clipped to the data range; floating values (TIFF, npy) are neither, as in experiments.
+rounded and kept in the data range, signed and 32-bit ones in what their type holds; floating values
+(TIFF, npy) are neither, as in experiments.
 """
 _EPILOG = """\
 examples:
@@ -56,6 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.data_range import check_white
     from nlnet.file_denoising import white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
+    from nlnet.inputs import DATA_RANGES
     from nlnet.noise import add_noise, store
 
     source, target = arguments.input, arguments.output
@@ -68,7 +70,8 @@ def run(arguments: argparse.Namespace) -> None:
         white = white_of(page, arguments.data_range)
         check_white(page, white, str(source))
         noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
-        pixels = store(noisy, page.pixels.dtype, white)
+        known = arguments.data_range or page.data_range
+        pixels = store(noisy, page.pixels.dtype, known or DATA_RANGES[page.pixels.dtype])
         results.append(dataclasses.replace(page, pixels=pixels))
     write_pages(target, results, writing)
     for line in results[0].notes + losses(target, results[0], writing):
