@@ -25,13 +25,13 @@ import nlnet
 from benchmarks.machine import describe_run
 from benchmarks.pictures import BUNDLED
 from benchmarks.report import format_table, write_json
-from nlnet.comparison import compare
-from nlnet.evaluate import luma
-from nlnet.file_denoising import Settings, denoise_file
+from nlnet.evaluation.comparison import compare
+from nlnet.evaluation.metrics import psnr, ssim
+from nlnet.evaluation.protocol import luma
+from nlnet.files.one_file import Settings, denoise_file
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.metrics import psnr, ssim
+from nlnet.network.parallel import available_cpus
 from nlnet.noise import add_noise
-from nlnet.parallel import available_cpus
 
 RESULTS = Path(__file__).resolve().parent / "results" / "busy.json"
 SIGMA = 25.0

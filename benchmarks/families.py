@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.methods import Method
-from nlnet.config import NetworkConfig
-from nlnet.denoising import denoise
-from nlnet.model import Model, select_model, shipped_models
-from nlnet.parameters import initial_parameters
+from nlnet.denoising.image import denoise
+from nlnet.model.model import Model, select_model, shipped_models
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 
 FAMILIES = {
     "gray-5x5": NetworkConfig(),

@@ -28,10 +28,10 @@ import numpy as np
 from benchmarks.machine import describe_run
 from benchmarks.report import write_json
 from nlnet.cli import main as nlnet
-from nlnet.config import NetworkConfig
 from nlnet.images import ImageFile, write_image
-from nlnet.model import Model, family_of, shipped_models
-from nlnet.parameters import initial_parameters
+from nlnet.model.model import Model, family_of, shipped_models
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 
 RESULTS = Path(__file__).resolve().parent / "results" / "load.json"
 SIGMA = 25

@@ -9,8 +9,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from nlnet.checkout import checkout_commit
-from nlnet.parallel import available_cpus
+from nlnet.evaluation.checkout import checkout_commit
+from nlnet.network.parallel import available_cpus
 
 PACKAGES = (
     "nlnet",

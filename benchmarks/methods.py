@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.pictures import Picture
 from nlnet.arrays import Array
-from nlnet.metrics import psnr
+from nlnet.evaluation.metrics import psnr
 
 
 def as_is(image: Any) -> Any:

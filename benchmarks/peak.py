@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.threads import limit_threads
-from nlnet.config import NetworkConfig
+from nlnet.network.config import NetworkConfig
 
 SIDE = 2048
 ROUNDS = 5

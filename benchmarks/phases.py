@@ -15,19 +15,19 @@ from unittest import mock
 
 import numpy as np
 
-import nlnet.matching
-import nlnet.tiles
+import nlnet.network.matching
+import nlnet.network.tiles
 from benchmarks.pictures import Picture
 from benchmarks.threads import limit_threads
 from nlnet.arrays import Array
-from nlnet.denoising import denoise
-from nlnet.kernels import folding, grouping, rbf
-from nlnet.kernels.compile import kernel
-from nlnet.kernels.simd.products import transform, transform_back
-from nlnet.model import Model
+from nlnet.denoising.image import denoise
+from nlnet.model.model import Model
+from nlnet.network.kernels import folding, grouping, rbf
+from nlnet.network.kernels.compile import kernel
+from nlnet.network.kernels.simd.products import transform, transform_back
 
 _KERNELS: dict[str, tuple[Any, str]] = {
-    "matching": (nlnet.matching, "match_tile"),
+    "matching": (nlnet.network.matching, "match_tile"),
     "fold": (folding, "fold_rows"),
 }
 """Which function, called from Python once a tile or more rarely, does the work of a phase."""
@@ -70,7 +70,7 @@ def _stopwatches(spent: dict[str, float]) -> Iterator[None]:
             timed = _timed(getattr(module, name), spent, phase)
             stack.enter_context(mock.patch.object(module, name, timed))
         steps = _StepByStep(spent)
-        stack.enter_context(mock.patch.object(nlnet.tiles, "spread_features", steps))
+        stack.enter_context(mock.patch.object(nlnet.network.tiles, "spread_features", steps))
         yield
 
 
@@ -85,7 +85,7 @@ def _timed(function: Callable[..., Any], spent: dict[str, float], phase: str) ->
 
 
 class _StepByStep:
-    """What :func:`nlnet.kernels.tiles.spread_features` does, one timed step after the other."""
+    """What `kernels.tiles.spread_features` does, one timed step after the other."""
 
     def __init__(self, spent: dict[str, float]) -> None:
         steps: dict[str, Callable[..., Any]] = {

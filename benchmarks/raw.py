@@ -23,7 +23,7 @@ from benchmarks.estimator import bsd68_paths
 from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, find_data
 from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Camera, Floats, read_picture
-from nlnet.metrics import psnr
+from nlnet.evaluation.metrics import psnr
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.mosaic import denoise_mosaic

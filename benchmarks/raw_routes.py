@@ -12,8 +12,8 @@ import numpy as np
 
 import nlnet
 from benchmarks.raw_camera import WHITE_BALANCE, Floats
-from nlnet.color import OPPONENT
-from nlnet.model import select_model
+from nlnet.model.model import select_model
+from nlnet.network.color import OPPONENT
 
 Route = Callable[[Floats], Floats]
 

@@ -24,8 +24,8 @@ from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, find_data
 from benchmarks.real_cases import Set, find_sets
 from nlnet.arrays import Array
-from nlnet.files import write_atomically
-from nlnet.metrics import psnr
+from nlnet.atomic import write_atomically
+from nlnet.evaluation.metrics import psnr
 from scripts.markdown import format_table
 
 PARTS = ("photos", "microscopy", "white", "camera", "clean")

@@ -25,7 +25,7 @@ import nlnet
 import nlnet.dask
 from benchmarks.machine import describe_run
 from benchmarks.report import format_table, write_json
-from nlnet.parallel import available_cpus
+from nlnet.network.parallel import available_cpus
 
 RESULTS = Path(__file__).resolve().parent / "results" / "scaling.json"
 SIDE = 2040

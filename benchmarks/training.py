@@ -20,8 +20,8 @@ from torch import Tensor
 from benchmarks.machine import describe_run
 from benchmarks.report import format_table, write_json
 from benchmarks.threads import limit_threads
-from nlnet.config import NetworkConfig
-from nlnet.parallel import available_cpus
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parallel import available_cpus
 from nlnet.torch import NLNet
 
 RESULTS = Path(__file__).resolve().parent / "results" / "training.json"

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
+from nlnet.evaluation.metrics import psnr
 from nlnet.images import read_image
-from nlnet.metrics import psnr
 from nlnet.noise import add_noise, store
 
 # %%

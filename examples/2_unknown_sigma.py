@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
-from nlnet.evaluate import read_clean
-from nlnet.metrics import psnr
+from nlnet.evaluation.metrics import psnr
+from nlnet.evaluation.protocol import read_clean
 from nlnet.noise import add_noise
 
 clean = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1).astype(np.float32)

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
-from nlnet.evaluate import read_clean
+from nlnet.evaluation.protocol import read_clean
 from nlnet.noise import add_noise, store
 
 # %%

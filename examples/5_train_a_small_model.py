@@ -18,9 +18,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
-from nlnet.evaluate import read_clean
+from nlnet.evaluation.metrics import psnr
+from nlnet.evaluation.protocol import read_clean
 from nlnet.images import ImageFile, write_image
-from nlnet.metrics import psnr
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves
 from nlnet.plotting.files import save_figure

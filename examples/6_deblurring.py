@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, fft
 
+from nlnet.evaluation.metrics import psnr
 from nlnet.images import read_image
-from nlnet.metrics import psnr
 from nlnet.torch import Denoiser
 
 # %%

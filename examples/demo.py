@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import nlnet
+from nlnet.evaluation.metrics import psnr
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.metrics import psnr
 from nlnet.noise import add_noise
 
 SIGMA = 25

@@ -10,8 +10,8 @@ import pyvips
 from matplotlib.figure import Figure
 
 import nlnet
-from nlnet.comparison import compare
-from nlnet.files import write_atomically
+from nlnet.atomic import write_atomically
+from nlnet.evaluation.comparison import compare
 from nlnet.images import ImageFile, read_image
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves

@@ -10,8 +10,8 @@ import numpy as np
 import pyvips
 
 import nlnet
-from nlnet.comparison import compare
-from nlnet.files import write_atomically
+from nlnet.atomic import write_atomically
+from nlnet.evaluation.comparison import compare
 from nlnet.images import ImageFile, read_image
 from nlnet.noise.camera import Camera
 from scripts.results import PROJECT

@@ -8,12 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nlnet.evaluate import Score, evaluate_folder, read_ids
-from nlnet.model import Model, load_model, shipped_models
+from nlnet.evaluation.protocol import Score, evaluate_folder, read_ids
+from nlnet.model.model import Model, load_model, shipped_models
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "docs" / "results"
-WEIGHTS = PROJECT / "src" / "nlnet" / "weights"
+WEIGHTS = PROJECT / "src" / "nlnet" / "model" / "weights"
 FAMILIES = ("gray-5x5", "gray-7x7", "color-5x5")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyvips
 from playwright.sync_api import sync_playwright
 
-from nlnet.files import write_atomically
+from nlnet.atomic import write_atomically
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise
 from scripts.results import PROJECT

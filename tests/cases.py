@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nlnet.config import NetworkConfig
-from nlnet.parameters import StageParameters, filters_from_mix, odd_from_half
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters, filters_from_mix, odd_from_half
 
 SMALL = NetworkConfig(stages=2, patch_size=3, group_size=3, window=5, rbf_count=11, odd=False)
 """Few filters and wide Gaussians: central differences of every entry take seconds."""

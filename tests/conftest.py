@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from nlnet.cli import main
-from nlnet.config import NetworkConfig
 from nlnet.images import ImageFile, read_pages, write_image
-from nlnet.model import Model
-from nlnet.parameters import initial_parameters
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 
 # A slow or busy machine is no failure; tests that are about time say so themselves.
 hypothesis.settings.register_profile("nlnet", deadline=None)

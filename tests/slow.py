@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.config import NetworkConfig
-from nlnet.parameters import StageParameters
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters
 
 Float64 = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]

@@ -10,8 +10,8 @@ import pytest
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.model import Model
-from nlnet.network import denoise_planes
+from nlnet.model.model import Model
+from nlnet.network.recursion import denoise_planes
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Level
 from nlnet.noise.stabilisation import Anscombe, Curve

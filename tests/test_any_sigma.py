@@ -5,8 +5,8 @@ import pytest
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.model import Model
-from nlnet.network import denoise_planes
+from nlnet.model.model import Model
+from nlnet.network.recursion import denoise_planes
 
 pytestmark = pytest.mark.numerical
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from conftest import noisy_pixels
 
-import nlnet.file_denoising
-from nlnet.batch import run_jobs
+import nlnet.files.one_file
 from nlnet.cli import main
 from nlnet.errors import FileError
-from nlnet.file_denoising import Settings
+from nlnet.files.many_files import run_jobs
+from nlnet.files.one_file import Settings
+from nlnet.files.plan import Job
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.plan import Job
 
 NAMES = ("a.png", "b.tif", "sub/c.png", "sub/deep/d.ppm")
 
@@ -42,9 +42,11 @@ def run(
 ) -> Run:
     """Denoise into the folder ``out``, with the models of the tests instead of the shipped ones."""
     models = {"gray-5x5": gray_model_file, "color-5x5": color_model_file}
-    select = nlnet.denoising.select_model
+    select = nlnet.denoising.image.select_model
     monkeypatch.setattr(
-        nlnet.denoising, "select_model", lambda name, sigma: select(models.get(name, name), sigma)
+        nlnet.denoising.image,
+        "select_model",
+        lambda name, sigma: select(models.get(name, name), sigma),
     )
 
     def start(*inputs: object, options: str = "--recursive", sigma: str = "25") -> int:
@@ -111,13 +113,13 @@ def test_errors_name_their_file(folder: Path, run: Run, capsys: pytest.CaptureFi
 def test_a_file_that_vanishes(
     folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = nlnet.batch.denoise_file
+    work = nlnet.files.many_files.denoise_file
 
     def vanish(source: Path, *rest: object) -> object:
         (folder / "b.tif").unlink(missing_ok=True)
         return work(source, *rest)
 
-    monkeypatch.setattr(nlnet.batch, "denoise_file", vanish)
+    monkeypatch.setattr(nlnet.files.many_files, "denoise_file", vanish)
     assert run(folder) == 1
     assert outputs(tmp_path / "out") == set(NAMES) - {"b.tif"}
 
@@ -227,7 +229,7 @@ def test_signals_leave_whole_files(
     number: signal.Signals,
     code: int,
 ) -> None:
-    work, done = nlnet.batch.denoise_file, []
+    work, done = nlnet.files.many_files.denoise_file, []
 
     def interrupt(source: Path, *rest: object) -> object:
         result = work(source, *rest)
@@ -237,7 +239,7 @@ def test_signals_leave_whole_files(
             time.sleep(0.2)
         return result
 
-    monkeypatch.setattr(nlnet.batch, "denoise_file", interrupt)
+    monkeypatch.setattr(nlnet.files.many_files, "denoise_file", interrupt)
     before = signal.getsignal(number)
     assert run(folder) == code
     assert signal.getsignal(number) is before

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from conftest import noisy_pixels
 
-from nlnet.batch import work_on
-from nlnet.claims import claim, remove_dead_claims
-from nlnet.file_denoising import Settings
+from nlnet.files.claims import claim, remove_dead_claims
+from nlnet.files.many_files import work_on
+from nlnet.files.one_file import Settings
+from nlnet.files.plan import Job
 from nlnet.images import ImageFile, write_image
-from nlnet.plan import Job
 
 
 def files(folder: Path) -> list[str]:
@@ -47,7 +47,7 @@ def test_without_locks_everybody_works(tmp_path: Path, monkeypatch: pytest.Monke
 HOLDER = """
 import sys, time
 from pathlib import Path
-from nlnet.claims import claim
+from nlnet.files.claims import claim
 with claim(Path(sys.argv[1])):
     print("claimed", flush=True)
     time.sleep(60)

@@ -16,7 +16,7 @@ import nlnet
 from nlnet.cli import main
 from nlnet.engine import instruction_set
 from nlnet.images import ImageFile, write_image
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 
 def run_nlnet(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -77,8 +77,8 @@ def test_models_lists_what_is_shipped(
         figures={"bsd68_psnr": 31.4},
     )
     shipped = {"gray-5x5-s15": told, "untold": gray_model}
-    monkeypatch.setattr("nlnet.model.shipped_models", lambda: tuple(shipped))
-    monkeypatch.setattr("nlnet.model.load_model", shipped.__getitem__)
+    monkeypatch.setattr("nlnet.model.model.shipped_models", lambda: tuple(shipped))
+    monkeypatch.setattr("nlnet.model.model.load_model", shipped.__getitem__)
     assert main(["models"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
     assert header.split() == ["name", "sigma", "parameters", "BSD68", "PSNR", "trained"]

@@ -11,7 +11,7 @@ import pytest
 from conftest import noisy_pixels, random_image
 
 import nlnet
-import nlnet.file_denoising
+import nlnet.files.one_file
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image
 
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
         calls.append(Asked(noise, data_range, strength, options))
         return pixels // 2 if pixels.dtype.kind == "u" else pixels / 2
 
-    monkeypatch.setattr(nlnet.file_denoising, "denoise", record)
+    monkeypatch.setattr(nlnet.files.one_file, "denoise", record)
     return calls
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import nlnet
-import nlnet.coarse_to_fine
-from nlnet.coarse_to_fine import (
+import nlnet.denoising.coarse_to_fine
+from nlnet.denoising.coarse_to_fine import (
     enlarged,
     halve,
     memory_of,
@@ -19,8 +19,8 @@ from nlnet.coarse_to_fine import (
     scales_for,
 )
 from nlnet.errors import InputError
-from nlnet.model import Model
-from nlnet.network import denoise_planes
+from nlnet.model.model import Model
+from nlnet.network.recursion import denoise_planes
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Level
 

@@ -11,13 +11,13 @@ import pytest
 from conftest import noisy_pixels
 
 from nlnet.cli import main
-from nlnet.comparison import compare, preview_figure
 from nlnet.errors import InputError
-from nlnet.figures import Panel, draw_panels
-from nlnet.file_denoising import Findings, Outcome
+from nlnet.evaluation.comparison import compare, preview_figure
+from nlnet.evaluation.metrics import psnr, ssim
+from nlnet.files.one_file import Findings, Outcome
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.metrics import psnr, ssim
 from nlnet.noise import add_noise
+from nlnet.plotting.figures import Panel, draw_panels
 
 RED = np.array([220, 40, 40])
 

@@ -14,7 +14,7 @@ from cases import noise
 
 import nlnet
 from nlnet.images import ImageFile, write_image
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 
 def test_only_the_first_run_compiles(gray_model: Model, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_cpu_with_narrow_vectors_gives_the_same_bits(gray_model: Model, tmp_pa
     noisy = noise(40, 150).astype(np.float32)
     np.save(tmp_path / "noisy.npy", noisy)
     script = (
-        "import numpy as np, nlnet; from nlnet.kernels.simd.vectors import WIDE_LANES; "
+        "import numpy as np, nlnet; from nlnet.network.kernels.simd.vectors import WIDE_LANES; "
         "np.save('lanes.npy', WIDE_LANES); np.save('out.npy', nlnet.denoise("
         "np.load('noisy.npy'), 25, model='model.safetensors', data_range=255))"
     )

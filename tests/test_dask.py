@@ -15,10 +15,10 @@ from conftest import noisy_pixels, small_model
 
 import nlnet
 from nlnet.errors import InputError, ModelError
-from nlnet.matching import find_groups
-from nlnet.model import Model, load_model
-from nlnet.network import to_working_planes
-from nlnet.parallel import Workers
+from nlnet.model.model import Model, load_model
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
+from nlnet.network.recursion import to_working_planes
 
 pytestmark = pytest.mark.numerical
 

@@ -20,7 +20,7 @@ from conftest import noisy_pixels
 import nlnet
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import nlnet
+from nlnet.denoising.removal import Network
 from nlnet.errors import InputError
-from nlnet.model import Model, load_model
+from nlnet.model.model import Model, load_model
 from nlnet.noise.record import Level, Noise
-from nlnet.removal import Network
 
 pytestmark = pytest.mark.numerical
 

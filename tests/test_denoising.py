@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nlnet
-import nlnet.denoising
-import nlnet.removal
+import nlnet.denoising.image
+import nlnet.denoising.removal
 from nlnet.errors import Cancelled, FileError, InputError, ModelError
 from nlnet.inputs import DATA_RANGES
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 pytestmark = pytest.mark.numerical
 
@@ -122,7 +122,7 @@ def test_integers_do_not_wrap_around_without_clip(
     ) -> None:
         write(0, 2 * read(0, shape[1]) - 128)
 
-    monkeypatch.setattr(nlnet.removal, "denoise_rows", overshoot)
+    monkeypatch.setattr(nlnet.denoising.removal, "denoise_rows", overshoot)
     image = np.zeros((8, 8), np.uint8)
     image[0] = 255
     result = nlnet.denoise(image, 25, model=gray_model, clip=False)
@@ -197,7 +197,7 @@ def test_auto_takes_the_family_of_the_image(
         asked.append((name, sigma))
         return gray_model if channels == 1 else color_model
 
-    monkeypatch.setattr(nlnet.denoising, "select_model", select)
+    monkeypatch.setattr(nlnet.denoising.image, "select_model", select)
     image = noisy_gray if channels == 1 else as_color(noisy_gray)
     nlnet.denoise(image / 255, 0.1)
     assert asked == [(family, pytest.approx(25.5))]  # on the 8-bit scale
@@ -311,6 +311,7 @@ def test_public_names_can_be_used() -> None:
 def test_import_is_light_and_denoise_stays_a_function() -> None:
     code = (
         "import sys, nlnet; assert not {'numpy', 'numba', 'torch'} & set(sys.modules);"
-        "import nlnet.evaluate; assert callable(nlnet.denoise); assert 'torch' not in sys.modules"
+        "import nlnet.evaluation.protocol; assert callable(nlnet.denoise);"
+        "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

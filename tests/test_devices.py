@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import nlnet
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
-from nlnet.model import Model
-from nlnet.parameters import initial_parameters
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -19,7 +19,7 @@ def test_the_torch_network_gives_the_same(
     noisy_gray: np.ndarray, channels: int, every: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr("nlnet.devices._find_device", lambda name: torch.device("cpu"))
+    monkeypatch.setattr("nlnet.denoising.devices._find_device", lambda name: torch.device("cpu"))
     config = NetworkConfig(channels=channels, stages=2, window=7, project_every_stage=every)
     model = Model(config, initial_parameters(config), sigma=25.0, name="small")
     hard = 3 * noisy_gray - 250  # beyond black and white, so that projections matter

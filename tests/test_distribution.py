@@ -17,7 +17,7 @@ from conftest import PROJECT
 
 import nlnet
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model import shipped_models
+from nlnet.model.model import shipped_models
 from nlnet.noise import add_noise, store
 
 MEGABYTE = 2**20
@@ -51,12 +51,14 @@ def test_the_wheel_holds_the_package_and_no_more(wheel: Path) -> None:
         names = archive.namelist()
         (metadata_name,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         metadata = BytesParser().parsebytes(archive.read(metadata_name))
-    weights = {f"nlnet/weights/{name}.safetensors" for name in shipped_models()}
+    weights = {f"nlnet/model/weights/{name}.safetensors" for name in shipped_models()}
     assert weights
     assert weights <= set(names)
-    assert {"nlnet/py.typed", "nlnet/fonts/DejaVuSans.ttf", "nlnet/web/static/index.html"} <= {
-        *names
-    }
+    assert {
+        "nlnet/py.typed",
+        "nlnet/plotting/fonts/DejaVuSans.ttf",
+        "nlnet/web/static/index.html",
+    } <= {*names}
     assert {name.split("/")[0].split("-")[0] for name in names} == {"nlnet"}
     assert not [name for name in names if name.endswith((".pyc", ".nbc", ".nbi"))]
     assert metadata["Version"] == nlnet.__version__
@@ -71,7 +73,7 @@ def test_the_sdist_leaves_results_out(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for name in ("src/nlnet/__init__.py", "tests/conftest.py", "LICENSE", "CITATION.cff"):
         assert name in names
-    assert {f"src/nlnet/weights/{name}.safetensors" for name in shipped_models()} <= names
+    assert {f"src/nlnet/model/weights/{name}.safetensors" for name in shipped_models()} <= names
     assert not [name for name in names if "results/" in name or name.startswith(("runs", "build"))]
 
 

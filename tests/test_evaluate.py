@@ -11,12 +11,19 @@ import PIL.Image
 import pytest
 
 import nlnet
-from nlnet.checkout import checkout_commit
 from nlnet.errors import FileError, InputError, ModelError
-from nlnet.evaluate import Evaluation, Score, evaluate_folder, list_images, luma, read_ids
+from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.metrics import psnr, ssim
+from nlnet.evaluation.protocol import (
+    Evaluation,
+    Score,
+    evaluate_folder,
+    list_images,
+    luma,
+    read_ids,
+)
 from nlnet.images import ImageFile, write_image
-from nlnet.metrics import psnr, ssim
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 pytestmark = pytest.mark.numerical
 

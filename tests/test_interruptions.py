@@ -40,7 +40,7 @@ def test_a_disk_that_is_really_full(
 
 STARTER = """
 import os, sys
-import numpy, nlnet.batch, nlnet.plan
+import numpy, nlnet.files.many_files, nlnet.files.plan
 from nlnet.cli import main
 # Imports and compiles here, so that each run starts at once.
 nlnet.denoise(numpy.zeros((64, 64), "u1"), 25, model=sys.argv[-1], threads=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nlnet
 from nlnet.errors import InputError
 from nlnet.masks import fill
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 pytestmark = pytest.mark.numerical
 

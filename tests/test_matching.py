@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
-from nlnet.kernels.matching import TILE_COLUMNS
-from nlnet.kernels.simd.vectors import WIDE_LANES as LANES
-from nlnet.matching import BAND_ROWS, find_groups
-from nlnet.parallel import Workers
+from nlnet.network.config import NetworkConfig
+from nlnet.network.kernels.matching import TILE_COLUMNS
+from nlnet.network.kernels.simd.vectors import WIDE_LANES as LANES
+from nlnet.network.matching import BAND_ROWS, find_groups
+from nlnet.network.parallel import Workers
 
 pytestmark = pytest.mark.numerical
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlnet.errors import InputError
-from nlnet.metrics import psnr, ssim
+from nlnet.evaluation.metrics import psnr, ssim
 
 pytestmark = pytest.mark.numerical
 

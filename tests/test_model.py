@@ -12,11 +12,12 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from nlnet import files, model_file
-from nlnet.config import NetworkConfig
+from nlnet import atomic as files
 from nlnet.errors import FileError, ModelError
-from nlnet.model import Model, load_model, shipped_models
-from nlnet.parameters import initial_parameters
+from nlnet.model import file as model_file
+from nlnet.model.model import Model, load_model, shipped_models
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 
 CONFIG = NetworkConfig(stages=2, rbf_count=9)
 FREE = dataclasses.replace(CONFIG, odd=False)

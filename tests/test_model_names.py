@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nlnet import model
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError, ModelError
-from nlnet.model import Model, load_model, select_model, shipped_models
-from nlnet.parameters import initial_parameters
+from nlnet.model import model
+from nlnet.model.model import Model, load_model, select_model, shipped_models
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 
 
 def tiny_model(name: str, sigma: float) -> Model:

@@ -15,15 +15,15 @@ import pytest
 import slow
 from cases import SMALL, assert_close, central_differences, noise, random_groups, random_stages
 
-from nlnet import network
-from nlnet.config import NetworkConfig
-from nlnet.matching import find_groups
-from nlnet.network import BOX, StageRun, denoise_planes
-from nlnet.parallel import Workers
-from nlnet.parameters import initial_parameters
-from nlnet.stage import Stage
-from nlnet.sweep import Sweep
-from nlnet.tiles import TILE
+from nlnet.network import recursion as network
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
+from nlnet.network.parameters import initial_parameters
+from nlnet.network.recursion import BOX, StageRun, denoise_planes
+from nlnet.network.stage import Stage
+from nlnet.network.sweep import Sweep
+from nlnet.network.tiles import TILE
 
 pytestmark = pytest.mark.numerical
 
@@ -320,8 +320,8 @@ IN_A_PROCESS_OF_ITS_OWN = """
 import hashlib, json, sys
 import numpy as np
 from cases import noise, random_stages
-from nlnet.config import NetworkConfig
-from nlnet.network import denoise_planes
+from nlnet.network.config import NetworkConfig
+from nlnet.network.recursion import denoise_planes
 
 def peak_memory():
     try:  # On Linux getrusage has the peak of the process that started this one, too.

@@ -11,7 +11,7 @@ from conftest import PROJECT
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.evaluate import read_clean
+from nlnet.evaluation.protocol import read_clean
 from nlnet.noise import add_noise
 from nlnet.noise.blocks import halve, sample_tiles
 from nlnet.noise.camera import Camera

@@ -19,7 +19,7 @@ from conftest import noisy_pixels
 import nlnet
 from nlnet.cli import main
 from nlnet.errors import FileError
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 pytest.importorskip("distributed")
 tifffile = pytest.importorskip("tifffile")

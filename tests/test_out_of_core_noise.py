@@ -11,7 +11,7 @@ import pytest
 
 import nlnet
 from nlnet.cli import main
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.noise.record import Level, Noise
 
 pytest.importorskip("distributed")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from nlnet.parallel import Task, Workers, available_cpus
+from nlnet.network.parallel import Task, Workers, available_cpus
 
 
 def blas_threads() -> list[int]:

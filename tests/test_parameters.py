@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.fft import dctn
 
-from nlnet.config import NetworkConfig
 from nlnet.errors import ModelError
-from nlnet.parameters import (
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import (
     StageParameters,
     check_parameters,
     dct_basis,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nlnet.errors import FileError, InputError
-from nlnet.plan import Reason, make_plan
+from nlnet.files.plan import Reason, make_plan
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from nlnet.cli import main
-from nlnet.config import NetworkConfig
-from nlnet.model import Model
-from nlnet.parameters import dct_basis, initial_parameters
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import dct_basis, initial_parameters
 from nlnet.plotting.curves import draw_curves
 from nlnet.plotting.inspection import draw_model, mean_frequencies, potential, psi_curves
 

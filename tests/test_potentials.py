@@ -10,11 +10,11 @@ import slow
 import threadpoolctl
 from cases import assert_close, central_differences
 
-from nlnet import potentials
-from nlnet.config import NetworkConfig
-from nlnet.kernels import rbf
-from nlnet.parameters import odd_from_half
-from nlnet.potentials import Potentials, cubic_basis, table_intervals, table_step
+from nlnet.network import potentials
+from nlnet.network.config import NetworkConfig
+from nlnet.network.kernels import rbf
+from nlnet.network.parameters import odd_from_half
+from nlnet.network.potentials import Potentials, cubic_basis, table_intervals, table_step
 
 pytestmark = pytest.mark.numerical
 

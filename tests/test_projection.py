@@ -7,8 +7,8 @@ import pytest
 import slow
 from cases import assert_close, central_differences, noise
 
-from nlnet.color import OPPONENT, RGB, transform
-from nlnet.projection import project, project_backward
+from nlnet.network.color import OPPONENT, RGB, transform
+from nlnet.network.projection import project, project_backward
 
 pytestmark = pytest.mark.numerical
 

@@ -18,7 +18,7 @@ from benchmarks.raw_routes import (
     shifted_quads,
     two_color_images,
 )
-from nlnet.metrics import psnr
+from nlnet.evaluation.metrics import psnr
 from nlnet.raw.mosaic import denoise_mosaic
 
 

@@ -12,9 +12,9 @@ import tifffile
 
 from nlnet.cli import main
 from nlnet.errors import Cancelled, FileError, InputError
-from nlnet.file_denoising import Settings, denoise_file
+from nlnet.evaluation.metrics import psnr
+from nlnet.files.one_file import Settings, denoise_file
 from nlnet.images import read_image
-from nlnet.metrics import psnr
 from nlnet.noise.record import Noise
 from nlnet.raw import is_raw
 from nlnet.raw.development import Development

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nlnet.errors import Cancelled, InputError
-from nlnet.metrics import psnr
+from nlnet.evaluation.metrics import psnr
 from nlnet.raw.demosaicing import PHASES, interpolate, pad, variances
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.mosaic import blend_mosaic, denoise_mosaic, is_bayer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import random_image
 
-import nlnet.files
+import nlnet.atomic
 from nlnet.cli import main
 from nlnet.cli.signals import Terminated, orderly_end
 from nlnet.images import ImageFile, write_image
@@ -31,7 +31,7 @@ def test_a_command_that_is_told_to_end_leaves_nothing(
         assert list(tmp_path.glob(".nlnet-*.tmp"))
         os.kill(os.getpid(), number)
 
-    monkeypatch.setattr(nlnet.files.os, "fsync", told_meanwhile)
+    monkeypatch.setattr(nlnet.atomic.os, "fsync", told_meanwhile)
     files = [str(tmp_path / "in.png"), "-o", str(tmp_path / "out.png")]
     assert main(["add-noise", *files, "--sigma", "25"]) == 128 + number
     assert capsys.readouterr().err == "nlnet: interrupted\n"

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 import slow
 
-from nlnet.config import NetworkConfig
-from nlnet.parameters import StageParameters, filters_from_mix, initial_parameters, odd_from_half
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import (
+    StageParameters,
+    filters_from_mix,
+    initial_parameters,
+    odd_from_half,
+)
 
 pytestmark = pytest.mark.numerical
 

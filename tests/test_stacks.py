@@ -11,7 +11,7 @@ import pytest
 
 import nlnet
 from nlnet.errors import Cancelled, InputError
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 pytestmark = pytest.mark.numerical
 

@@ -16,13 +16,13 @@ from cases import (
     random_stages,
 )
 
-from nlnet.config import NetworkConfig
-from nlnet.kernels import folding, grouping
-from nlnet.kernels.simd.vectors import row_lanes
-from nlnet.matching import find_groups
-from nlnet.parallel import Workers
-from nlnet.stage import Stage, StageGradient
-from nlnet.tiles import TILE
+from nlnet.network.config import NetworkConfig
+from nlnet.network.kernels import folding, grouping
+from nlnet.network.kernels.simd.vectors import row_lanes
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
+from nlnet.network.stage import Stage, StageGradient
+from nlnet.network.tiles import TILE
 
 pytestmark = pytest.mark.numerical
 

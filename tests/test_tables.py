@@ -8,7 +8,7 @@ import pytest
 from conftest import random_image
 
 from nlnet.images import ImageFile, write_image
-from nlnet.model import Model, load_model
+from nlnet.model.model import Model, load_model
 from scripts import markdown, real_noise, results, speed, tables
 from scripts.cards import format_card
 from scripts.published import GRAY, PAPER

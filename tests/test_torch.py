@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError, ModelError
-from nlnet.matching import find_groups
-from nlnet.model import Model
-from nlnet.network import BOX, denoise_planes, from_working_planes
-from nlnet.parallel import Workers
-from nlnet.parameters import dct_basis, initial_parameters
-from nlnet.tiles import TILE
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
+from nlnet.network.parameters import dct_basis, initial_parameters
+from nlnet.network.recursion import BOX, denoise_planes, from_working_planes
+from nlnet.network.tiles import TILE
 
 torch = pytest.importorskip("torch")
 from nlnet.torch import NLNet, kernels, plain  # noqa: E402

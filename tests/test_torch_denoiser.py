@@ -9,7 +9,7 @@ import pytest
 
 import nlnet
 from nlnet.errors import InputError, ModelError
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 torch = pytest.importorskip("torch")
 from nlnet.torch import Denoiser  # noqa: E402

@@ -8,13 +8,13 @@ import torch
 from conftest import random_image
 from training_cases import FOLDERS, recipe, write_data
 
-from nlnet import color
-from nlnet.config import NetworkConfig
 from nlnet.errors import FileError, InputError, NLNetError
 from nlnet.images import ImageFile, write_image
-from nlnet.matching import find_groups
+from nlnet.network import color
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
 from nlnet.noise import add_noise
-from nlnet.parallel import Workers
 from nlnet.training.data import (
     CropSource,
     held_out_ids,

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from nlnet.metrics import psnr
+from nlnet.evaluation.metrics import psnr
 from nlnet.training.loss import negative_psnr
 
 pytestmark = pytest.mark.numerical

@@ -23,11 +23,11 @@ from training_cases import (
     write_data,
 )
 
-from nlnet.config import NetworkConfig
 from nlnet.errors import FileError, ModelError
-from nlnet.evaluate import evaluate_folder
-from nlnet.model import Model, load_model
-from nlnet.parameters import initial_parameters
+from nlnet.evaluation.protocol import evaluate_folder
+from nlnet.model.model import Model, load_model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import FILE_NAME, load_checkpoint
 from nlnet.training.data import CropSource
@@ -344,7 +344,7 @@ def test_mixtures_are_rescaled_to_another_noise_level(odd: bool, factor: float) 
 
 
 def _with(config: NetworkConfig, coefficients: np.ndarray) -> Any:
-    from nlnet.parameters import StageParameters
+    from nlnet.network.parameters import StageParameters
 
     first = initial_parameters(config)[0]
     return (StageParameters(first.filters, first.group_weights, coefficients, first.step_size),)

@@ -7,7 +7,7 @@ import pytest
 from training_cases import recipe, write_toml
 
 from nlnet.errors import FileError, NLNetError
-from nlnet.evaluate import read_ids
+from nlnet.evaluation.protocol import read_ids
 from nlnet.training.data import held_out_ids
 from nlnet.training.settings import first_difference, read_settings, settings_from_mapping
 

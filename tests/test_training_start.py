@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from nlnet.arrays import Array
-from nlnet.config import NetworkConfig
 from nlnet.errors import ModelError
-from nlnet.model import Model
-from nlnet.network import StageRun
-from nlnet.parallel import Workers
-from nlnet.parameters import initial_parameters
-from nlnet.stage import Stage
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parallel import Workers
+from nlnet.network.parameters import initial_parameters
+from nlnet.network.recursion import StageRun
+from nlnet.network.stage import Stage
 from nlnet.training.start import adapt_model, enlarge_filters
 
 CONFIG = NetworkConfig(stages=2, window=9)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import nlnet
-from nlnet.claims import claim
 from nlnet.cli import main
+from nlnet.files.claims import claim
 
 pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")

@@ -16,7 +16,7 @@ from web_server import client_of, post, told
 import nlnet
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import FORMATS
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.noise.white import estimate_sigma
 from nlnet.web import output, work
 

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from web_server import TIMEOUT, ServerProcess, client_of, model_options, told
 
 from nlnet.images import ImageFile, decode, encode
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.web import connections
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Half: "

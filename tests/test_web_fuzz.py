@@ -22,7 +22,7 @@ from web_server import ServerProcess, model_options, server_process, server_thre
 
 import nlnet.web.catalog
 import nlnet.web.schema
-from nlnet.model import Model
+from nlnet.model.model import Model
 
 EXAMPLES = int(os.environ.get("NLNET_FUZZ_EXAMPLES", "8"))
 UPLOADS = int(os.environ.get("NLNET_FUZZ_UPLOADS", "150"))

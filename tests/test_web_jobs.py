@@ -14,7 +14,7 @@ from starlette.types import Message
 
 from nlnet.errors import Cancelled, InputError
 from nlnet.images import ImageFile, encode
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.web.catalog import Catalog
 from nlnet.web.jobs import Busy, ClientGone, JobQueue, Progress, Standing, TimedOut
 from nlnet.web.limits import Limits

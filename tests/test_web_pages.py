@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 from web_server import client_of, told
 
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.web.app import create_app
 from nlnet.web.catalog import Catalog
 from nlnet.web.limits import Limits

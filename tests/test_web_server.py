@@ -22,7 +22,7 @@ import nlnet
 from nlnet.cli import main
 from nlnet.errors import InputError
 from nlnet.images import ImageFile, decode, encode, read_image
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.web.catalog import Catalog
 from nlnet.web.server import is_loopback, listen, url_of
 
@@ -234,8 +234,8 @@ def test_shipped_models_are_offered(gray_model: Model, monkeypatch: pytest.Monke
     def load(name: str) -> Model:
         return Model(gray_model.config, gray_model.stages, shipped[name], name)
 
-    monkeypatch.setattr("nlnet.model.shipped_models", lambda: tuple(shipped))
-    monkeypatch.setattr("nlnet.model._load_shipped", load)
+    monkeypatch.setattr("nlnet.model.model.shipped_models", lambda: tuple(shipped))
+    monkeypatch.setattr("nlnet.model.model._load_shipped", load)
     monkeypatch.setattr("nlnet.web.catalog.shipped_models", lambda: tuple(shipped))
     catalog = Catalog()
     assert catalog.names == ("auto", "gray-5x5", *shipped)

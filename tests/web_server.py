@@ -14,7 +14,7 @@ import httpx2 as httpx
 import uvicorn
 from starlette.testclient import TestClient
 
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.web.app import create_app
 from nlnet.web.catalog import Catalog
 from nlnet.web.limits import Limits

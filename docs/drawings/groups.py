@@ -11,9 +11,9 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.patches import Rectangle
 
 from drawings.photo import Photo
-from nlnet.config import NetworkConfig
-from nlnet.matching import find_groups
-from nlnet.parallel import Workers
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
 
 COLORS = ("#e4572e", "#17a398", "#f2b705")
 

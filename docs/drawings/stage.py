@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from drawings.photo import Photo
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.plotting.inspection import mean_frequencies, psi_curves
 from nlnet.torch import NLNet, plain
 

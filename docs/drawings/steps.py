@@ -7,8 +7,8 @@ import torch
 from matplotlib.figure import Figure
 
 from drawings.photo import Photo
-from nlnet.metrics import psnr
-from nlnet.model import Model
+from nlnet.evaluation.metrics import psnr
+from nlnet.model.model import Model
 from nlnet.torch import NLNet
 
 _PART = (90, 60, 150, 120)

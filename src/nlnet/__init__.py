@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from nlnet.errors import Cancelled, FileError, InputError, ModelError, NLNetError
 
 if TYPE_CHECKING:
-    from nlnet.config import NetworkConfig
-    from nlnet.denoising import denoise
+    from nlnet.denoising.image import denoise
+    from nlnet.denoising.stacks import denoise_stack
     from nlnet.images import read_image, read_pages, write_image, write_pages
-    from nlnet.model import Model, load_model
+    from nlnet.model.model import Model, load_model
+    from nlnet.network.config import NetworkConfig
     from nlnet.noise.estimation import estimate_noise
     from nlnet.noise.record import Noise
     from nlnet.noise.white import estimate_sigma
-    from nlnet.stacks import denoise_stack
 
 __version__ = "0.1.0"
 
@@ -46,14 +46,14 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Model": "nlnet.model",
-    "NetworkConfig": "nlnet.config",
+    "Model": "nlnet.model.model",
+    "NetworkConfig": "nlnet.network.config",
     "Noise": "nlnet.noise.record",
-    "denoise": "nlnet.denoising",
-    "denoise_stack": "nlnet.stacks",
+    "denoise": "nlnet.denoising.image",
+    "denoise_stack": "nlnet.denoising.stacks",
     "estimate_noise": "nlnet.noise.estimation",
     "estimate_sigma": "nlnet.noise.white",
-    "load_model": "nlnet.model",
+    "load_model": "nlnet.model.model",
     "read_image": "nlnet.images",
     "read_pages": "nlnet.images",
     "write_image": "nlnet.images",

@@ -14,7 +14,7 @@ from web_server import ServerProcess, model_options, server_process
 
 from browser.tour import DESKTOP, Visit
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model import family_of, shipped_models
+from nlnet.model.model import family_of, shipped_models
 from nlnet.noise import add_noise
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Add noise to one file."""
     import dataclasses
 
-    from nlnet.data_range import check_white
-    from nlnet.file_denoising import white_of
+    from nlnet.files.data_range import check_white
+    from nlnet.files.one_file import white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.inputs import DATA_RANGES
     from nlnet.noise import add_noise, store

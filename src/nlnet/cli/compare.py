@@ -67,7 +67,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the figure and print the table."""
-    from nlnet.comparison import compare, measure_stacks
+    from nlnet.evaluation.comparison import compare, measure_stacks
     from nlnet.images import read_pages, write_image
 
     paths = (arguments.clean, *arguments.others)

@@ -68,7 +68,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _model_names() -> list[str]:
-    from nlnet.model import family_of, shipped_models
+    from nlnet.model.model import family_of, shipped_models
 
     models = shipped_models()
     return [*sorted({family_of(name) for name in models}), *models]

@@ -31,7 +31,7 @@ from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from nlnet.file_denoising import Settings
+    from nlnet.files.one_file import Settings
     from nlnet.noise.record import Noise
 
 _DESCRIPTION = """\
@@ -161,8 +161,8 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
-    from nlnet.file_denoising import Settings
-    from nlnet.kernels.compile import on_first_compilation
+    from nlnet.files.one_file import Settings
+    from nlnet.network.kernels.compile import on_first_compilation
 
     settings = Settings(
         sigma=arguments.sigma,
@@ -260,7 +260,7 @@ def _denoise_one(
     source: Path, target: Path, settings: Settings, arguments: argparse.Namespace
 ) -> None:
     from nlnet.cli.progress import share_bar
-    from nlnet.file_denoising import denoise_file
+    from nlnet.files.one_file import denoise_file
 
     check_output(target, overwrite=arguments.overwrite, source=source)
     if arguments.preview is not None:
@@ -273,7 +273,7 @@ def _denoise_one(
     for line in outcome_lines(*shown, outcome.findings, as_json=arguments.json):
         print(line, file=sys.stderr if piped else sys.stdout)
     if arguments.preview is not None:
-        from nlnet.comparison import preview_figure
+        from nlnet.evaluation.comparison import preview_figure
         from nlnet.images import write_image
 
         write_image(arguments.preview, preview_figure(outcome, settings.data_range))

@@ -15,10 +15,10 @@ from nlnet.cli.output import make_folder
 from nlnet.errors import NLNetError
 
 if TYPE_CHECKING:
-    from nlnet.batch import Report
     from nlnet.dask.schedulers import Cluster
-    from nlnet.file_denoising import Settings
-    from nlnet.plan import Job, LeftOut
+    from nlnet.files.many_files import Report
+    from nlnet.files.one_file import Settings
+    from nlnet.files.plan import Job, LeftOut
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
@@ -31,9 +31,9 @@ def denoise_many(
     cluster: Cluster | None = None,
 ) -> int:
     """Denoise files, folders and patterns into a folder; return 1 if some files failed."""
-    from nlnet.batch import split_jobs
     from nlnet.cli.progress import file_bar
-    from nlnet.plan import make_plan
+    from nlnet.files.many_files import split_jobs
+    from nlnet.files.plan import make_plan
 
     inputs = arguments.inputs
     if cluster is not None:
@@ -69,7 +69,7 @@ def denoise_many(
 
 
 def _existing(job: Job) -> Report:
-    from nlnet.batch import Report
+    from nlnet.files.many_files import Report
 
     return Report(job)
 
@@ -93,7 +93,7 @@ def _reports(
     progress: Callable[[float], object],
 ) -> Iterator[Report]:
     """Work on the jobs, on the cluster if there is one."""
-    from nlnet.batch import run_jobs
+    from nlnet.files.many_files import run_jobs
 
     overwrite = arguments.overwrite
     if cluster is not None:

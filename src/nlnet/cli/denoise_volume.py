@@ -15,11 +15,11 @@ from nlnet.cli.extras import needs_extra
 from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_folder, check_output
 from nlnet.errors import FileError, InputError
-from nlnet.volume_paths import ZARR_FILES, is_tiff, is_zarr
+from nlnet.files.volume_paths import ZARR_FILES, is_tiff, is_zarr
 
 if TYPE_CHECKING:
     from nlnet.dask.schedulers import Cluster
-    from nlnet.file_denoising import Settings
+    from nlnet.files.one_file import Settings
 
 _LIBRARIES = ("dask", "distributed", "tifffile", "zarr")
 
@@ -50,7 +50,7 @@ def denoise_out_of_core(
         from nlnet.dask.schedulers import Threads
         from nlnet.dask.targets import unfinished_path
     from nlnet.cli.progress import share_bar
-    from nlnet.parallel import available_cpus
+    from nlnet.network.parallel import available_cpus
 
     try:
         with _silent_libraries(), share_bar(source.name) as progress:

@@ -12,7 +12,7 @@ from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
-    from nlnet.evaluate import Evaluation, Score
+    from nlnet.evaluation.protocol import Evaluation, Score
 
 _DESCRIPTION = """\
 Add noise to every image of a folder, denoise it, and compare with the original. Noise depends on
@@ -54,10 +54,10 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate a model, print the table, and write the JSON if asked."""
+    from nlnet.atomic import write_atomically
     from nlnet.cli.progress import count_bar
-    from nlnet.evaluate import evaluate_folder, list_images, read_ids
-    from nlnet.files import write_atomically
-    from nlnet.model import select_model
+    from nlnet.evaluation.protocol import evaluate_folder, list_images, read_ids
+    from nlnet.model.model import select_model
 
     if arguments.json is not None:
         _check_json(arguments.json)

@@ -42,7 +42,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Convert one model."""
-    from nlnet.importer import import_author_model
+    from nlnet.model.matlab import import_author_model
 
     output = _output(arguments)
     if output.suffix != _SUFFIX:

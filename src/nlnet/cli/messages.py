@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nlnet.file_denoising import Findings
+    from nlnet.files.one_file import Findings
 
 
 def error_line(message: object) -> str:

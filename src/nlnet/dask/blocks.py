@@ -1,10 +1,10 @@
 """The work on pages that lie in chunks: a halo around every chunk, and scales for camera noise.
 
 White noise, and noise that only depends on the brightness, is removed at the full size. Correlated
-noise is removed from coarse to fine, as in `nlnet.coarse_to_fine`: a lazy array of half the size is
-denoised in the same way, by chunks with a halo of their own, and what that changed is enlarged and
-added to each chunk of the full size, halo included. So no chunk needs more of its neighbors than
-the network reaches at its scale.
+noise is removed from coarse to fine, as in `denoising.coarse_to_fine`: a lazy array of half the
+size is denoised in the same way, by chunks with a halo of their own, and what that changed is
+enlarged and added to each chunk of the full size, halo included. So no chunk needs more of its
+neighbors than the network reaches at its scale.
 
 Which kind of noise a page has may be known only when it is computed. Tasks of a scale that a page
 does not need then pass zeros on.
@@ -22,18 +22,18 @@ import numpy as np
 from dask.array.overlap import overlap, trim_internal
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.coarse_to_fine import enlarged, halve, scales_for
 from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.pages import PagePlan
-from nlnet.denoising import choose_model
+from nlnet.denoising.coarse_to_fine import enlarged, halve, scales_for
+from nlnet.denoising.image import choose_model
+from nlnet.denoising.removal import Network, remove_noise
+from nlnet.denoising.strength import Shares
 from nlnet.inputs import check_finite, from_planes, to_planes
-from nlnet.model import Model
+from nlnet.model.model import Model
+from nlnet.network.projection import Box
+from nlnet.network.sweep import ReadRows, WriteRows
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
-from nlnet.projection import Box
-from nlnet.removal import Network, remove_noise
-from nlnet.strength import Shares
-from nlnet.sweep import ReadRows, WriteRows
 
 
 @dataclasses.dataclass(frozen=True)

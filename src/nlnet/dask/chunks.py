@@ -12,10 +12,10 @@ import dask.array as da
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis
-from nlnet.sweep_memory import least_memory
+from nlnet.network.config import NetworkConfig
+from nlnet.network.sweep_memory import least_memory
 
 _SIDES_IN_REACHES = (12, 8, 6, 4, 3, 2, 1)
 """Sides of blocks to choose from: at 12 times its halo a block costs 1.36 times its own pixels."""

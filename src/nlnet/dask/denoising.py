@@ -13,19 +13,19 @@ import os
 
 import dask.array as da
 
-from nlnet.coarse_to_fine import scales_for
 from nlnet.dask.blocks import Work, denoise_chunks
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.estimation import check_stacked
 from nlnet.dask.pages import Request, plan_pages
-from nlnet.denoising import choose_model
-from nlnet.devices import CPU
+from nlnet.denoising.coarse_to_fine import scales_for
+from nlnet.denoising.devices import CPU
+from nlnet.denoising.image import choose_model
+from nlnet.denoising.stacks import Sigma
+from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.matching import check_size
-from nlnet.model import Model, family_of, load_model, shipped_models
+from nlnet.model.model import Model, family_of, load_model, shipped_models
+from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
-from nlnet.stacks import Sigma
-from nlnet.strength import Strength, check_strength
 
 
 def denoise(

@@ -18,14 +18,14 @@ from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
+from nlnet.denoising.stacks import Sigma
+from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError
-from nlnet.file_denoising import Findings, Settings
+from nlnet.files.one_file import Findings, Settings
+from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
-from nlnet.stacks import Sigma
-from nlnet.strength import Strength
-from nlnet.volume_paths import is_tiff, is_zarr
 
 
 def denoise_volume(

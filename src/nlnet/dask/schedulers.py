@@ -15,11 +15,11 @@ from dask.base import compute
 from dask.callbacks import Callback
 from distributed import Client, Future, KilledWorker, as_completed
 
-from nlnet.batch import Report, work_on
+from nlnet.atomic import remove_leftovers
 from nlnet.errors import InputError, NLNetError
-from nlnet.file_denoising import Settings
-from nlnet.files import remove_leftovers
-from nlnet.plan import Job
+from nlnet.files.many_files import Report, work_on
+from nlnet.files.one_file import Settings
+from nlnet.files.plan import Job
 
 _ADDRESS = re.compile(
     r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE

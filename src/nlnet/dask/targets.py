@@ -20,11 +20,11 @@ import tifffile
 import zarr.storage
 
 from nlnet.arrays import Array
-from nlnet.claims import claim
 from nlnet.dask.unfinished import Unfinished
 from nlnet.dask.volumes import Volume, find_multiscales
 from nlnet.errors import FileError
-from nlnet.volume_paths import is_zarr
+from nlnet.files.claims import claim
+from nlnet.files.volume_paths import is_zarr
 
 if TYPE_CHECKING:
     from zarr.abc.buffer import Buffer

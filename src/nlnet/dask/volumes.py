@@ -18,8 +18,8 @@ import zarr
 from nlnet.arrays import Array
 from nlnet.dask.chunks import stand_in
 from nlnet.errors import FileError, InputError
+from nlnet.files.volume_paths import is_zarr
 from nlnet.inputs import KINDS, check_dtype
-from nlnet.volume_paths import is_zarr
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nlnet.arrays import Array
+from nlnet.atomic import write_atomically
 from nlnet.errors import InputError
-from nlnet.files import write_atomically
 from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
 from nlnet.images.formats import SUFFIXES, check_holds, format_of, recognize
 from nlnet.images.raw_files import is_raw

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyvips
 
-from nlnet import color
 from nlnet.arrays import Array, FloatArray
+from nlnet.network import color
 
 Planes = npt.NDArray[np.float64]
 

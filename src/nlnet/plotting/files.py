@@ -7,8 +7,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from nlnet.atomic import write_atomically
 from nlnet.errors import InputError
-from nlnet.files import write_atomically
 
 SUFFIXES = (".png", ".pdf", ".svg")
 _DPI = 160

@@ -13,9 +13,9 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
 from nlnet.arrays import FloatArray
-from nlnet.config import NetworkConfig
-from nlnet.model import Model
-from nlnet.parameters import StageParameters
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters
 
 _POINTS = 401
 _FREQUENCIES = Normalize(0.1, 0.5)

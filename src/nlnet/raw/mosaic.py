@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from nlnet.arrays import FloatArray
-from nlnet.denoising import denoise
+from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
-from nlnet.model import select_model
+from nlnet.model.model import select_model
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.raw.demosaicing import (
     GREEN,

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 import nlnet
-from nlnet.denoising import choose_model
+from nlnet.denoising.image import choose_model
 from nlnet.errors import InputError
 from nlnet.inputs import KINDS
-from nlnet.model import Model
+from nlnet.model.model import Model
 from nlnet.torch.module import NLNet
 
 _NO_NOISE = float(np.finfo(np.float32).eps)

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nlnet.config import NetworkConfig
-from nlnet.network import StageRun
-from nlnet.parallel import Workers
-from nlnet.parameters import StageParameters
-from nlnet.projection import Box
-from nlnet.stage import Stage
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parallel import Workers
+from nlnet.network.parameters import StageParameters
+from nlnet.network.projection import Box
+from nlnet.network.recursion import StageRun
+from nlnet.network.stage import Stage
 from nlnet.torch.plain import StageTensors
 
 

@@ -9,21 +9,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nlnet import color
-from nlnet.config import NetworkConfig
 from nlnet.errors import InputError
-from nlnet.matching import find_groups
-from nlnet.model import Model
-from nlnet.network import BOX
-from nlnet.parallel import Workers
-from nlnet.parameters import (
+from nlnet.model.model import Model
+from nlnet.network import color
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
+from nlnet.network.parameters import (
     StageParameters,
     check_parameters,
     dct_basis,
     half_from_odd,
     initial_parameters,
 )
-from nlnet.projection import Box
+from nlnet.network.projection import Box
+from nlnet.network.recursion import BOX
 from nlnet.torch import kernels, plain
 
 Backend = Literal["auto", "kernels", "plain"]

@@ -1,7 +1,7 @@
 """The network in plain torch operations: any device, autograd, no kernel and no copy to the host.
 
-The mathematics is that of :mod:`nlnet.stage`, in the order of the paper's Fig. 3: convolve with the
-filters, gather and sum the group's features, psi, and the transposes of these in reverse.
+The mathematics is that of :mod:`nlnet.network.stage`, in the order of the paper's Fig. 3: convolve
+with the filters, gather and sum the group's features, psi, and the transposes of these in reverse.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nlnet import color, potentials
 from nlnet.arrays import FloatArray
-from nlnet.config import NetworkConfig
-from nlnet.matching import check_size
+from nlnet.network import color, potentials
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import check_size
 
 
 class StageTensors(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from nlnet.atomic import write_atomically
 from nlnet.errors import FileError, ModelError, NLNetError
-from nlnet.files import write_atomically
 from nlnet.training.settings import TrainingSettings, settings_from_mapping
 
 FILE_NAME = "checkpoint.pt"

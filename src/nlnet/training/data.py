@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nlnet import color
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.evaluate import list_images, read_clean
-from nlnet.matching import find_groups
+from nlnet.evaluation.protocol import list_images, read_clean
+from nlnet.network import color
+from nlnet.network.matching import find_groups
+from nlnet.network.parallel import Workers
 from nlnet.noise import add_noise
-from nlnet.parallel import Workers
 from nlnet.training.settings import TrainingSettings
 
 TRAINING_FOLDERS = ("train", "test")

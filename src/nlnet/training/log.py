@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from nlnet.atomic import write_atomically
 from nlnet.errors import FileError, InputError
-from nlnet.files import write_atomically
 
 FILE_NAME = "log.jsonl"
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nlnet.errors import ModelError
-from nlnet.parallel import Workers
+from nlnet.network.parallel import Workers
 from nlnet.torch import NLNet
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.loss import negative_psnr

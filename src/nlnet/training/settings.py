@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from nlnet.config import NetworkConfig
 from nlnet.errors import FileError, InputError
+from nlnet.network.config import NetworkConfig
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nlnet.parallel import Workers
+from nlnet.network.parallel import Workers
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.team import Team
 

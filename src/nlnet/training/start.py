@@ -6,12 +6,12 @@ import dataclasses
 
 import numpy as np
 
-from nlnet import color
 from nlnet.arrays import FloatArray
-from nlnet.config import NetworkConfig
 from nlnet.errors import ModelError
-from nlnet.model import Model, load_model
-from nlnet.parameters import StageParameters, dct_basis, initial_parameters, odd_from_half
+from nlnet.model.model import Model, load_model
+from nlnet.network import color
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_from_half
 from nlnet.training.settings import TrainingSettings
 
 

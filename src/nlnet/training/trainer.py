@@ -14,10 +14,10 @@ from pathlib import Path
 
 import torch
 
-from nlnet.checkout import checkout_commit
-from nlnet.model import Model
-from nlnet.parallel import Workers
-from nlnet.parameters import initial_parameters
+from nlnet.evaluation.checkout import checkout_commit
+from nlnet.model.model import Model
+from nlnet.network.parallel import Workers
+from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, Progress
 from nlnet.training.data import CropSource, Pictures, validation_batch

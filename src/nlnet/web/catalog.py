@@ -6,7 +6,14 @@ import dataclasses
 from collections.abc import Sequence
 
 from nlnet.errors import ModelError
-from nlnet.model import Model, family_of, load_model, nearest_model, select_model, shipped_models
+from nlnet.model.model import (
+    Model,
+    family_of,
+    load_model,
+    nearest_model,
+    select_model,
+    shipped_models,
+)
 
 AUTOMATIC = "auto"
 _DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}

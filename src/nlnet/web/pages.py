@@ -9,15 +9,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nlnet.denoising import denoise
+from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
-from nlnet.file_denoising import white_of
+from nlnet.files.one_file import white_of
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite, to_planes
-from nlnet.model import Model
+from nlnet.model.model import Model
+from nlnet.network.sweep_memory import least_memory
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
-from nlnet.sweep_memory import least_memory
 from nlnet.web.catalog import AUTOMATIC, Catalog
 from nlnet.web.settings import Settings
 

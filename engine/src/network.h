@@ -1,0 +1,52 @@
+// A network made ready for its kernels.
+#pragma once
+
+#include "../include/nlnet_engine.h"
+#include "kernels.h"
+
+namespace nlnet {
+
+// psi's table: equidistant nodes on the Gaussians' range, and what each Gaussian is worth there.
+struct Grid {
+    int nodes;             // intervals + 1
+    double step;           // from one node to the next
+    const double *values;  // (M, nodes): Gaussian j at node n
+    const double *slopes;  // (M, nodes): its slope there, per interval
+};
+
+template <typename T>
+const MatchingKernels<T> &matching_kernels(const Kernels &);
+template <typename T>
+const StageKernels<T> &stage_kernels(const Kernels &);
+
+template <>
+inline const MatchingKernels<float> &matching_kernels(const Kernels &kernels) {
+    return *kernels.match_float;
+}
+template <>
+inline const MatchingKernels<double> &matching_kernels(const Kernels &kernels) {
+    return *kernels.match_double;
+}
+template <>
+inline const StageKernels<float> &stage_kernels(const Kernels &kernels) {
+    return *kernels.stage_float;
+}
+template <>
+inline const StageKernels<double> &stage_kernels(const Kernels &kernels) {
+    return *kernels.stage_double;
+}
+
+// The kernels of a set, or NULL where this CPU or this build does not have it.
+const Kernels *kernels_of(nlnet_set set);
+
+}  // namespace nlnet
+
+struct nlnet_network {
+    nlnet::Shape shape;
+    nlnet_element element;
+    bool project_every_stage;
+    const nlnet::Kernels *kernels;
+    nlnet::Offsets offsets;
+    nlnet::Grid grid;
+    const void *stages;  // (stages) of Stage<float> or Stage<double>, as the element says
+};

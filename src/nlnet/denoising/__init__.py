@@ -1,0 +1,1 @@
+"""Arrays in, denoised arrays out: dtype, value range, any noise, any size."""

@@ -1,0 +1,100 @@
+"""Denoising on a GPU: the torch network. Torch is loaded when such a device is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.errors import InputError
+from nlnet.model.model import Model
+from nlnet.network.projection import Box
+
+if TYPE_CHECKING:
+    import torch
+
+CPU = "cpu"
+_OTHERS = ("cuda", "mps", "xpu")
+_MATCHING_SHARE = 0.5
+"""Part of the whole time that matching takes, for progress."""
+
+
+def check_device(name: str) -> None:
+    """Raise InputError if the device, or torch where it is needed, is missing."""
+    if name != CPU:
+        _find_device(name)
+
+
+def denoise_on_device(
+    noisy: npt.NDArray[np.float32],
+    model: Model,
+    device: str,
+    box: Box | None,
+    report: Callable[[float], None],
+) -> npt.NDArray[np.float32]:
+    """Denoise (C, H, W) planes, whose noise is that of the model, on a device of torch.
+
+    Raises
+    ------
+    InputError
+        If there is no torch, no such device, or not enough memory on it.
+    """
+    target = _find_device(device)
+    import torch
+
+    try:
+        return run_on(target, noisy, model, box, report)
+    except torch.OutOfMemoryError as error:
+        raise InputError(
+            f"The device {device!r} has too little memory for an image of "
+            f"{noisy.shape[2]}x{noisy.shape[1]} pixels; the CPU takes images of any size."
+        ) from error
+
+
+def _find_device(name: str) -> torch.device:
+    if not isinstance(name, str) or name.split(":")[0] not in _OTHERS:
+        raise InputError(f"device is {name!r}, but must be one of {CPU}, {', '.join(_OTHERS)}.")
+    try:
+        import torch
+    except ImportError as error:
+        raise InputError(
+            f"The device {name!r} needs torch, which is not installed: pip install 'nlnet[train]'."
+        ) from error
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"The device {name!r} is not there: torch cannot use it.") from error
+    return device
+
+
+def run_on(
+    device: torch.device,
+    noisy: npt.NDArray[np.float32],
+    model: Model,
+    box: Box | None,
+    report: Callable[[float], None],
+) -> npt.NDArray[np.float32]:
+    """Run the network in plain torch operations on any device, the CPU included."""
+    import torch
+
+    from nlnet.torch import NLNet
+
+    stages = [stage.astype(np.float32) for stage in model.stages]
+    network = NLNet(model.config, stages, box=box, backend="plain").to(device)
+    count = model.config.stages
+    with torch.inference_mode():
+        report(0.0)
+        images = torch.from_numpy(noisy).to(device)
+        planes = network.to_working_planes(images.unsqueeze(0))
+        groups = network.find_groups(planes)
+        report(_MATCHING_SHARE)
+        estimate = planes
+        for stage in range(count):
+            last = stage + 1 == count
+            estimate = network.run(estimate, planes, groups, stage, stage + 1, project_last=last)
+            report(_MATCHING_SHARE + (1 - _MATCHING_SHARE) * (stage + 1) / count)
+        denoised: npt.NDArray[np.float32] = network.from_working_planes(estimate)[0].cpu().numpy()
+    return denoised

@@ -1,0 +1,257 @@
+"""The public entry: users' arrays in, denoised arrays of the same kind out.
+
+Dtype, value range and axis order end here; the network below sees (C, H, W) planes in float32,
+scaled so that their noise is the one the model was trained for. The module is not called
+``denoise`` because importing it would then replace the function ``nlnet.denoise``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.arrays import Array
+from nlnet.denoising.devices import CPU, check_device
+from nlnet.denoising.removal import Network, remove_noise
+from nlnet.denoising.strength import Strength, check_strength
+from nlnet.errors import Cancelled, InputError, ModelError
+from nlnet.inputs import (
+    DATA_RANGES,
+    KINDS,
+    check_channel_axis,
+    check_count,
+    check_dtype,
+    check_finite,
+    find_data_range,
+    from_planes,
+    to_planes,
+)
+from nlnet.masks import fill, find_mask, with_mask_of
+from nlnet.model.model import Model, select_model
+from nlnet.noise.deciding import decide_noise
+from nlnet.noise.record import Noise
+
+_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
+
+_EXPLAINED = 6.0
+"""Standard deviations of the noise by which values may leave the data range."""
+
+FAR_ABOVE = 1.5
+_FAR_SHARE = 1e-3
+"""Data with a larger share above so many times its given range has another one."""
+
+
+def denoise(
+    image: npt.ArrayLike,
+    sigma: float | None = None,
+    *,
+    noise: str | Noise | None = None,
+    strength: Strength = 1.0,
+    mask: npt.ArrayLike | None = None,
+    model: str | os.PathLike[str] | Model = "auto",
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+    clip: bool | None = None,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    device: str = CPU,
+    progress: Callable[[float], object] | None = None,
+) -> Array:
+    """Remove the noise of a grayscale or RGB image.
+
+    What noise it is, and how strong, is found out unless it is given: white noise, photon noise,
+    or the correlated noise of photos as cameras save them.
+
+    Parameters
+    ----------
+    image : array
+        (H, W) for grayscale or (H, W, 3) for RGB; integers of 8, 16 or 32 bits, or floats. Floating
+        values may lie outside the data range, as noisy values do. It is computed in float32,
+        whatever the dtype.
+    sigma : float, optional
+        Standard deviation of white noise in the image's own units, above 0 and at most
+        `data_range`; with ``noise="camera"``, of the correlated noise.
+    noise : str or Noise, optional
+        What the noise is. By default it is found by `nlnet.estimate_noise`; an image in which none
+        is found comes back as it is, with a warning. ``"white"``, ``"poisson"`` (photon noise) or
+        ``"camera"`` insist on the kind, and only its strength is found; a record, such as
+        ``nlnet.Noise.poisson(gain, read)``, says all of it.
+    strength : float or pair of floats, optional
+        Share of the noise to remove, from 0 to 1; for color images also a pair, for luma (grain)
+        and for chroma (blotches of color).
+    mask : array of bool, optional
+        True for pixels to leave out, of the image's height and width. Masked arrays bring their
+        own, and NaN is left out, too. What is there changes nothing else, and comes back as it was;
+        at most half of the image may be left out.
+    model : str, path or Model, optional
+        A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), of which the model with the
+        nearest log sigma is taken; one model of it (``"gray-5x5-s25"``); a model file; or a
+        loaded model. ``"auto"`` is the 5x5 family that fits the image. Whatever the model was
+        trained for, the image is scaled so that its noise is just that.
+    data_range : float, optional
+        The value of white, black being 0. By default 255 for uint8, 65535 for uint16, 1.0 for
+        floating images, and the range of the data for other integers.
+    channel_axis : int, optional
+        The axis of a 3-D image that holds its 3 channels (or its only one); the last by default.
+    clip : bool, optional
+        Keep the estimate inside ``[0, data_range]``, as the paper does. By default that is done
+        unless the data leaves this range by more than its noise explains, which a warning says, or
+        has no range of its own (signed and 32-bit integers). Integers are always kept in what
+        their dtype holds.
+    threads : int, optional
+        Number of threads; by default all CPUs the process may use.
+    max_memory : int, optional
+        Bytes that may be used besides the image and the result. Less memory takes more time.
+    device : str, optional
+        ``"cpu"``, or a device of torch such as ``"cuda"`` or ``"mps"``, which needs torch: ``pip
+        install 'nlnet[train]'``. `threads` and `max_memory` are for the CPU.
+    progress : callable, optional
+        Called with the share of the work done, from 0 to 1, in the calling thread. To stop the
+        work, return False (which raises `Cancelled`) or raise an exception.
+
+    Returns
+    -------
+    array
+        The denoised image, of the same shape and dtype; integers are rounded. For a masked array, a
+        masked array.
+
+    Raises
+    ------
+    InputError
+        If the image or an argument cannot be used, or the device is not there.
+    ModelError
+        If the model is unknown, damaged, or made for another number of channels.
+    FileError
+        If the model file cannot be read.
+    Cancelled
+        If `progress` returned False.
+
+    References
+    ----------
+    S. Lefkimmiatis, "Non-local Color Image Denoising with Convolutional Neural Networks",
+    CVPR 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import nlnet
+    >>> noise = np.random.default_rng(0).normal(0, 25, size=(64, 64))
+    >>> noisy = np.clip(128 + noise, 0, 255).astype(np.uint8)
+    >>> denoised = nlnet.denoise(noisy, sigma=25)
+    >>> denoised.shape, denoised.dtype
+    ((64, 64), dtype('uint8'))
+    >>> bool(denoised.std() < noisy.std() / 4)
+    True
+
+    Alpha stays out of it, and so do the pages of a stack from each other:
+
+    >>> rgba = np.full((32, 32, 4), 200, np.uint8)
+    >>> rgba[..., :3] = nlnet.denoise(rgba[..., :3], sigma=10)
+    >>> stack = np.zeros((3, 32, 32), np.uint16)
+    >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
+    """
+    pixels = np.asarray(image)
+    check_dtype(pixels)
+    axis = check_channel_axis(pixels, channel_axis)
+    planes = to_planes(pixels, axis)
+    hidden = find_mask(image, mask, axis)
+    if hidden is not None:
+        planes = fill(planes, hidden)
+    span = find_data_range(planes, data_range)
+    check_count("threads", threads)
+    check_count("max_memory", max_memory)
+    shares = check_strength(strength, len(planes))
+    check_finite(planes)
+    check_device(device)
+
+    report = _ignore if progress is None else _stoppable(progress)
+    decided = decide_noise(planes, span, sigma, noise)
+    if decided.kind == "none":
+        reason = (
+            "the noise record says that there is none worth removing"
+            if decided is noise
+            else f"its noise is estimated as {decided.strength:.3g}, too little to remove beside a "
+            f"data range of {span:g}"
+        )
+        warnings.warn(f"The image comes back as it is: {reason}.", stacklevel=2)
+    # Below what float32 can tell apart there is nothing to remove.
+    negligible = decided.sigma is not None and decided.sigma <= span * np.finfo(np.float32).eps
+    if decided.kind == "none" or negligible:
+        report(1.0)
+        return with_mask_of(image, pixels.copy())
+    network = Network(
+        choose=lambda sigma: choose_model(model, len(planes), sigma),
+        threads=threads,
+        max_memory=max_memory,
+        device=device,
+    )
+    box = find_box(planes, span, decided, clip, data_range)
+    restored = remove_noise(planes, decided, span, box, shares, network, report)
+    if hidden is not None:
+        restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
+    return with_mask_of(image, from_planes(restored, axis))
+
+
+def find_box(
+    planes: Array, span: float, noise: Noise, clip: bool | None, data_range: float | None
+) -> tuple[float, float] | None:
+    """Return the values that the estimate is kept in; None for no limits."""
+    if (clip is not None and not clip) or not planes.size:
+        return None
+    low, high = float(planes.min()), float(planes.max())
+    margins = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
+    if data_range is not None:
+        limit = max(FAR_ABOVE * span, span + margins[1])
+        if np.count_nonzero(planes > limit) > _FAR_SHARE * planes.size:
+            raise InputError(
+                f"The data range is given as {span:g}, but the image has values up to {high:g}; "
+                "give the data range that it really has (data_range, --data-range)."
+            )
+    if clip:
+        return 0.0, span
+    if data_range is None and DATA_RANGES[planes.dtype.newbyteorder("=")] is None:
+        return None
+    if -margins[0] <= low and high <= span + margins[1]:
+        return 0.0, span
+    warnings.warn(
+        f"The image has values from {low:g} to {high:g}, which noise around a range from 0 to "
+        f"{span:g} does not explain: nothing is clipped (clip=True clips, data_range says what "
+        "white is).",
+        stacklevel=3,
+    )
+    return None
+
+
+def choose_model(
+    model: str | os.PathLike[str] | Model, channels: int, network_sigma: float
+) -> Model:
+    """Return the model asked for, if it is made for that number of channels."""
+    if isinstance(model, Model):
+        chosen = model
+    elif isinstance(model, (str, os.PathLike)):
+        chosen = select_model(_FAMILIES[channels] if model == "auto" else model, network_sigma)
+    else:
+        raise ModelError(f"model is {model!r}, but must be a name, a path or a Model.")
+    if chosen.config.channels != channels:
+        raise ModelError(
+            f"The model {chosen.name!r} is made for {KINDS[chosen.config.channels]} images, "
+            f"but this image is {KINDS[channels]}."
+        )
+    return chosen
+
+
+def _ignore(share: float) -> None:
+    """Report progress to nobody."""
+
+
+def _stoppable(progress: Callable[[float], object]) -> Callable[[float], None]:
+    def report(share: float) -> None:
+        # Only False itself: a function that returns nothing wants the work to go on.
+        if progress(share) is False:
+            raise Cancelled("The work was stopped by the progress function.")
+
+    return report

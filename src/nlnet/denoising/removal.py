@@ -1,0 +1,206 @@
+"""Removing noise of any kind: each is brought to white noise, which the network removes.
+
+White noise is scaled to that of the training. Noise that depends on the brightness is evened out
+first (`nlnet.noise.stabilisation`). Correlated noise is removed from coarse to fine
+(`nlnet.denoising.coarse_to_fine`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.arrays import Array, FloatArray
+from nlnet.denoising.coarse_to_fine import memory_of, remove_correlated, scales_for
+from nlnet.denoising.devices import CPU, denoise_on_device
+from nlnet.denoising.strength import Shares, blend
+from nlnet.errors import InputError
+from nlnet.model.model import Model
+from nlnet.network.projection import Box
+from nlnet.network.recursion import denoise_rows
+from nlnet.network.sweep import ReadRows, WriteRows
+from nlnet.noise.deciding import pyramid_sigmas
+from nlnet.noise.record import Level, Noise
+from nlnet.noise.stabilisation import Anscombe, Curve, Stabiliser
+
+Report = Callable[[float], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """Which network runs, and on what.
+
+    Parameters
+    ----------
+    choose : callable
+        Returns the model for white noise of a standard deviation, if white is 255.
+    threads, max_memory, device
+        As for `nlnet.denoise`.
+    """
+
+    choose: Callable[[float], Model]
+    threads: int | None
+    max_memory: int | None
+    device: str
+
+    def run(
+        self,
+        read: ReadRows,
+        write: WriteRows,
+        shape: tuple[int, int, int],
+        sigma: float,
+        span: float,
+        box: Box | None,
+        report: Report,
+    ) -> None:
+        """Remove white noise from rows; their values, `sigma`, `span` and `box` are in one unit."""
+        model = self.choose(sigma * 255 / span)
+        # The image's noise becomes that of the training; the box is scaled with it.
+        scale = model.sigma / sigma
+        scaled = None if box is None else (box[0] * scale, box[1] * scale)
+
+        def read_scaled(first: int, last: int) -> FloatArray:
+            return _to_network(read(first, last), scale)
+
+        def write_scaled(first: int, rows: FloatArray) -> None:
+            write(first, rows / np.float32(scale))
+
+        if self.device != CPU:
+            noisy = read_scaled(0, shape[1])
+            write_scaled(0, denoise_on_device(noisy, model, self.device, scaled, report))
+            return
+        denoise_rows(
+            read_scaled,
+            write_scaled,
+            shape,
+            model.config,
+            [stage.astype(np.float32) for stage in model.stages],
+            box=scaled,
+            threads=self.threads,
+            max_memory=self.max_memory,
+            progress=report,
+        )
+
+
+def remove_noise(
+    planes: Array,
+    noise: Noise,
+    span: float,
+    box: Box | None,
+    shares: Shares,
+    network: Network,
+    report: Report,
+) -> Array:
+    """Return (C, H, W) planes without their noise, of the same dtype.
+
+    Parameters
+    ----------
+    planes : (C, H, W) array
+        The image, in its own dtype and units.
+    noise : Noise
+        What its noise is, in the same units.
+    span : float
+        Its data range.
+    box : (low, high) or None
+        Values that the result is kept in.
+    shares : (luma, chroma)
+        How much of the noise is removed.
+    network : Network
+        What removes it.
+    report : callable
+        Called with the share of the work done; an exception it raises stops the work.
+    """
+    restored = np.empty_like(planes)
+
+    def write(first: int, rows: FloatArray) -> None:
+        here = slice(first, first + rows.shape[1])
+        restored[:, here] = _to_dtype(blend(planes[:, here], rows, shares), restored.dtype)
+
+    channels, height, width = planes.shape
+    shape = (channels, height, width)
+    if noise.kind == "white":
+        network.run(
+            lambda first, last: planes[:, first:last],
+            write,
+            shape,
+            noise.strength,
+            span,
+            box,
+            report,
+        )
+    elif noise.correlated:
+        _remove_camera_noise(planes, write, noise, span, box, network, report)
+    else:
+        evened = [_stabiliser(level) for level in noise.levels] * (channels // len(noise.levels))
+
+        def read_evened(first: int, last: int) -> FloatArray:
+            rows = planes[:, first:last]
+            return np.stack([way.forward(row) for way, row in zip(evened, rows, strict=True)])
+
+        def write_back(first: int, rows: FloatArray) -> None:
+            back = np.stack([way.inverse(row) for way, row in zip(evened, rows, strict=True)])
+            write(first, back if box is None else np.clip(back, *box))
+
+        ends = evened[0].forward(np.array([0.0, span]))
+        evened_span = max(float(ends[1] - ends[0]), 1.0)
+        network.run(read_evened, write_back, shape, 1.0, evened_span, None, report)
+    return restored
+
+
+def _remove_camera_noise(
+    planes: Array,
+    write: WriteRows,
+    noise: Noise,
+    span: float,
+    box: Box | None,
+    network: Network,
+    report: Report,
+) -> None:
+    channels, height, width = planes.shape
+    shape = (channels, height, width)
+    sigmas = pyramid_sigmas(noise)[: scales_for(shape, len(noise.octaves))]
+    if network.max_memory is not None:
+        left = network.max_memory - memory_of(shape, len(sigmas))
+        if left <= 0:
+            raise InputError(
+                f"max_memory is {network.max_memory} bytes, but the smaller copies of an image of "
+                f"{width}x{height} pixels alone take {network.max_memory - left}."
+            )
+        network = dataclasses.replace(network, max_memory=left)
+
+    def denoise(
+        read: ReadRows,
+        write: WriteRows,
+        shape: tuple[int, int, int],
+        sigma: float,
+        report: Report,
+    ) -> None:
+        network.run(read, write, shape, sigma, span, box, report)
+
+    remove_correlated(planes, write, sigmas, denoise, report)
+
+
+def _stabiliser(level: Level) -> Stabiliser:
+    if level.nodes:
+        return Curve(*zip(*level.nodes, strict=True))
+    return Anscombe(level.gain, level.offset)
+
+
+def _to_network(rows: Array, scale: float) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        scaled: npt.NDArray[np.float32] = np.multiply(rows, scale, dtype=np.float32)
+    if not np.isfinite(scaled).all():
+        raise InputError("The image has values that are too large beside its sigma for float32.")
+    return scaled
+
+
+def _to_dtype(rows: FloatArray, dtype: np.dtype[Any]) -> Array:
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        # In float64, which holds the limits of 32-bit integers exactly.
+        rows = np.clip(np.rint(rows, dtype=np.float64), limits.min, limits.max)
+    return rows.astype(dtype)

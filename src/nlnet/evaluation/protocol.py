@@ -1,0 +1,193 @@
+"""How good a model is on a folder of clean images: the protocol behind every reported figure.
+
+Image ``i`` of the sorted file names gets noise from the generator with seed ``seed + i``, neither
+clipped nor rounded. PSNR and SSIM are those of the output clipped to [0, 255], not rounded. Times
+are warm: the first image is denoised once before the clock starts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.denoising.image import denoise
+from nlnet.errors import FileError, InputError, ModelError
+from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.metrics import psnr, ssim
+from nlnet.images import SUFFIXES, read_image
+from nlnet.model.model import Model
+from nlnet.noise import add_noise
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Quality of one denoised image (or the mean of many) and the time it took."""
+
+    psnr: float
+    ssim: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Scores of a model on every image of a folder, by file name in sorted order."""
+
+    model: str
+    sigma: float
+    seed: int
+    commit: str | None
+    images: dict[str, Score]
+
+    @property
+    def mean(self) -> Score:
+        """The mean over the images, of each figure on its own."""
+        figures = np.array([dataclasses.astuple(score) for score in self.images.values()])
+        return Score(*figures.mean(axis=0).tolist())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the evaluation as plain values."""
+        return {
+            "model": self.model,
+            "sigma": self.sigma,
+            "seed": self.seed,
+            "commit": self.commit,
+            "mean": dataclasses.asdict(self.mean),
+            "images": [
+                {"name": name, **dataclasses.asdict(score)} for name, score in self.images.items()
+            ],
+        }
+
+
+def evaluate_folder(
+    folder: str | os.PathLike[str],
+    model: Model,
+    sigma: float,
+    *,
+    seed: int = 0,
+    ids: Collection[str] | None = None,
+    threads: int | None = None,
+    report: Callable[[str, Score], object] | None = None,
+) -> Evaluation:
+    """Denoise every image of a folder, after adding noise to it, and compare with the original.
+
+    Parameters
+    ----------
+    folder : path
+        Folder with 8-bit images. Gray models see color files as their luma.
+    model : Model
+        The model to evaluate.
+    sigma : float
+        Standard deviation of the noise, on the 0-255 scale.
+    seed : int, optional
+        Seed of the first image's noise.
+    ids : collection of str, optional
+        Restrict to files with these names, suffixes left out.
+    threads : int, optional
+        As for `nlnet.denoise`.
+    report : callable, optional
+        Called with the name and the score of every image as soon as it is done.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    FileError
+        If the folder or an image cannot be read.
+    InputError
+        If there are no images, an id has none, or an image or argument cannot be used.
+    ModelError
+        If it is a color model and an image is grayscale.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed is {seed!r}, but must be a whole number of at least 0.")
+    scores: dict[str, Score] = {}
+    for index, path in enumerate(list_images(folder, ids)):
+        clean = read_clean(path, model.config.channels)
+        noisy = add_noise(clean, sigma, seed + index).astype(np.float32)
+        if index == 0:
+            denoise(noisy, sigma, model=model, data_range=255, threads=threads)
+        start = time.perf_counter()
+        estimate = denoise(noisy, sigma, model=model, data_range=255, threads=threads)
+        seconds = time.perf_counter() - start
+        scores[path.name] = Score(psnr(clean, estimate), ssim(clean, estimate), seconds)
+        if report is not None:
+            report(path.name, scores[path.name])
+    return Evaluation(model.name, sigma, seed, checkout_commit(), scores)
+
+
+def list_images(
+    folder: str | os.PathLike[str], ids: Collection[str] | None = None
+) -> Sequence[Path]:
+    """Return a folder's image files in plain sorted order of names, if asked only those of `ids`.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be read.
+    InputError
+        If it has no images, or none for one of the ids.
+    """
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"Cannot read the folder {os.fspath(folder)!r}: {reason}.") from error
+    paths = [Path(folder, name) for name in names if Path(name).suffix.lower() in SUFFIXES]
+    if ids is not None:
+        missing = sorted(set(ids) - {path.stem for path in paths})
+        if missing:
+            raise InputError(
+                f"{os.fspath(folder)!r} has no image for {len(missing)} of the "
+                f"{len(set(ids))} ids, the first of them {missing[0]!r}."
+            )
+        paths = [path for path in paths if path.stem in ids]
+    if not paths:
+        raise InputError(
+            f"There are no images to evaluate in {os.fspath(folder)!r}; "
+            f"their names must end in one of {', '.join(SUFFIXES)}."
+        )
+    return paths
+
+
+def read_ids(path: str | os.PathLike[str]) -> frozenset[str]:
+    """Read image ids from a text file, one a line; empty lines are skipped."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text file"
+        raise FileError(f"Cannot read the ids in {os.fspath(path)!r}: {reason}.") from error
+    ids = frozenset(line.strip() for line in text.splitlines() if line.strip())
+    if not ids:
+        raise InputError(f"{os.fspath(path)!r} lists no ids, but must have one a line.")
+    return ids
+
+
+def luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the ITU-R 601 luma of an 8-bit RGB image, to the bit as Pillow's ``convert("L")``.
+
+    Examples
+    --------
+    >>> luma(np.array([[[255, 255, 255], [255, 0, 0]]], np.uint8)).tolist()
+    [[255, 76]]
+    """
+    weights = np.array([19595, 38470, 7471], np.uint32)  # of 65536: .299, .587, .114
+    return ((rgb @ weights + 0x8000) >> 16).astype(np.uint8)
+
+
+def read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8]:
+    """Read an 8-bit image for a network of 1 or 3 channels; gray ones see color as luma."""
+    pixels = read_image(path).pixels
+    if pixels.dtype != np.uint8:
+        raise InputError(f"{str(path)!r} is {pixels.dtype}, but evaluation takes 8-bit images.")
+    if channels == 3 and pixels.ndim == 2:
+        raise ModelError(f"{str(path)!r} is grayscale, but the model is made for color images.")
+    return luma(pixels) if channels == 1 and pixels.ndim == 3 else pixels

@@ -1,0 +1,1 @@
+"""Image files denoised: one of them, or many in one run."""

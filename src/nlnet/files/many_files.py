@@ -1,0 +1,164 @@
+"""Many files in one run: some at a time, bad ones reported, what is there already left alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from nlnet.atomic import remove_leftovers
+from nlnet.errors import Cancelled, FileError, NLNetError
+from nlnet.files.claims import claim
+from nlnet.files.one_file import Findings, Settings, denoise_file
+from nlnet.files.plan import Job
+from nlnet.network.parallel import available_cpus
+
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What became of a job.
+
+    It has findings or an error; neither if its output was there already, or if it was left
+    `elsewhere`: to another process that is working on it.
+    """
+
+    job: Job
+    findings: Findings | None = None
+    error: NLNetError | None = None
+    elsewhere: bool = False
+
+    @property
+    def status(self) -> str:
+        """What became of it in a word: written, exists, elsewhere or failed."""
+        if self.error is not None:
+            return "failed"
+        if self.findings is not None:
+            return "written"
+        return "elsewhere" if self.elsewhere else "exists"
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    settings: Settings,
+    *,
+    workers: int = 1,
+    overwrite: bool = False,
+    progress: Callable[[float], object] | None = None,
+) -> Iterator[Report]:
+    """Work on the jobs, and yield what became of each as soon as it is done.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to do, from `nlnet.files.plan.make_plan`.
+    settings : Settings
+        How to denoise; unless it says otherwise, the workers share the CPUs.
+    workers : int
+        Number of files that are worked on at the same time.
+    overwrite : bool
+        Replace outputs that exist instead of leaving them.
+    progress : callable, optional
+        Called with the number of files done, fractions included, from any thread.
+
+    Raises
+    ------
+    FileError
+        If the disk is full or cannot be written: every further file would fail as well.
+    """
+    if settings.threads is None:
+        threads = max(1, available_cpus() // workers)
+        settings = dataclasses.replace(settings, threads=threads)
+    tally = _Tally(progress)
+    for folder in {job.target.parent for job in jobs}:
+        remove_leftovers(folder)
+
+    def work(number: int) -> Report:
+        return work_on(jobs[number], settings, overwrite, lambda share: tally.set(number, share))
+
+    with ThreadPoolExecutor(workers) as pool:
+        pending = {pool.submit(work, number) for number in range(len(jobs))}
+        try:
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            tally.stopped.set()
+            for future in pending:
+                future.cancel()
+
+
+def split_jobs(jobs: Sequence[Job], *, overwrite: bool) -> tuple[list[Job], list[Job]]:
+    """Tell the jobs to do from those whose output is there and may not be replaced."""
+    existing = [] if overwrite else [job for job in jobs if os.path.lexists(job.target)]
+    skipped = set(existing)
+    return [job for job in jobs if job not in skipped], existing
+
+
+class _Tally:
+    """How much of all files is done; stops those under way when the run ends early."""
+
+    def __init__(self, progress: Callable[[float], object] | None) -> None:
+        self.stopped = threading.Event()
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._shares: dict[int, float] = {}
+        self._total = 0.0
+
+    def set(self, number: int, share: float) -> bool:
+        with self._lock:
+            self._total += share - self._shares.get(number, 0.0)
+            self._shares[number] = share
+            if self._progress is not None:
+                self._progress(self._total)
+        return not self.stopped.is_set()
+
+
+def work_on(
+    job: Job, settings: Settings, overwrite: bool, progress: Callable[[float], bool]
+) -> Report:
+    """Work on one job; an error that every further job would meet as well is raised."""
+    report = Report(job)
+    try:
+        if overwrite or not os.path.lexists(job.target):
+            _prepare(job.target)
+            with claim(job.target) as ours:
+                if not ours:
+                    report = Report(job, elsewhere=True)
+                # Once more: another process may have written it before the claim was ours.
+                elif overwrite or not os.path.lexists(job.target):
+                    outcome = denoise_file(job.source, job.target, settings, progress)
+                    report = Report(job, outcome.findings)
+    except Cancelled:
+        raise
+    except NLNetError as error:
+        if _is_fatal(error):
+            raise
+        report = Report(job, error=error)
+    except MemoryError:
+        report = Report(job, error=NLNetError(f"{str(job.source)!r} takes too much memory."))
+    progress(1.0)
+    return report
+
+
+def _prepare(target: Path) -> None:
+    if os.path.lexists(target) and not target.is_file():
+        raise FileError(f"The output {str(target)!r} exists, but is not a plain file.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(
+            f"Cannot make the output folder {str(target.parent)!r}: {reason}."
+        ) from error
+
+
+def _is_fatal(error: NLNetError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in _DISK_ERRORS

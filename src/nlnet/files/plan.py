@@ -1,0 +1,200 @@
+"""Which files of a folder run become which, decided before the first of them is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import glob
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from nlnet.errors import FileError, InputError
+from nlnet.files.volume_paths import is_zarr
+from nlnet.images import SUFFIXES
+from nlnet.raw import RAW_SUFFIXES, is_raw
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A file to read and the one to write."""
+
+    source: Path
+    target: Path
+
+
+class Reason(enum.Enum):
+    """Why something in a folder is not denoised."""
+
+    NO_IMAGE = "not images by their names"
+    ZARR = "zarr is denoised alone"
+    FOLDER = "folders inside; --recursive goes into them"
+    LINK = "links to folders are not followed"
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """A file or folder that is not denoised; names that begin with a dot do not count."""
+
+    path: Path
+    reason: Reason
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What to do, the folders that could not be looked into, and what is left out."""
+
+    jobs: tuple[Job, ...]
+    errors: tuple[FileError, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
+    """List the files to denoise, and where the results go.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files, folders (of which every image is taken) and patterns such as ``shots/*.png``. What
+        lies below a folder, or below the fixed part of a pattern, keeps its place there. Raw
+        files become TIFF files.
+    output : Path
+        The folder for the results. It may lie inside an input folder: its files are not inputs.
+    recursive : bool
+        Go into folders inside folders. Links to folders are not followed, so there are no loops.
+
+    Returns
+    -------
+    Plan
+        Jobs are sorted within each input; a file that is named twice is there once.
+
+    Raises
+    ------
+    FileError
+        If an input does not exist, or a result would replace an input.
+    InputError
+        If there is nothing to do, or two inputs would become one output.
+    """
+    search = _Search(output, recursive=recursive)
+    jobs: list[Job] = []
+    for text in inputs:
+        found = sorted(search.expand(text))
+        if not found and not search.errors:
+            raise InputError(
+                f"There are no images in {text!r}; names must end in one of {', '.join(SUFFIXES)}, "
+                "or as those of cameras' raw files do."
+            )
+        jobs.extend(Job(source, output / _renamed(place)) for source, place in found)
+    jobs = list(dict.fromkeys(jobs))
+    _check_targets(jobs)
+    left_out = sorted(set(search.left_out), key=lambda left: left.path)
+    return Plan(tuple(jobs), tuple(search.errors), tuple(left_out))
+
+
+class _Search:
+    """Finds the files that inputs stand for, and notes what it leaves out."""
+
+    def __init__(self, output: Path, *, recursive: bool) -> None:
+        self.errors: list[FileError] = []
+        self.left_out: list[LeftOut] = []
+        self._output = output
+        self._recursive = recursive
+
+    def expand(self, text: str) -> Iterator[tuple[Path, Path]]:
+        """Yield the files an input stands for, each with its place below the output folder."""
+        path = Path(text)
+        if path.is_dir():
+            yield from self._walk(path)
+        elif os.path.lexists(path):
+            yield path, Path(path.name)
+        elif glob.has_magic(text):
+            root = _fixed_part(text)
+            for match in map(Path, glob.iglob(text, recursive=self._recursive)):
+                # A folder that matches is on the way to what it holds, except for zarr.
+                if not match.is_dir() and self._takes(match):
+                    yield match, match.relative_to(root)
+                elif match.is_dir() and is_zarr(match):
+                    self._leave_out(match, Reason.ZARR)
+        else:
+            raise FileError(f"Cannot read {text!r}: No such file or directory.")
+
+    def _walk(self, folder: Path) -> Iterator[tuple[Path, Path]]:
+        for place, folders, names in os.walk(folder, onerror=self._note):
+            inside = Path(place)
+            folders[:] = sorted(name for name in folders if self._goes_into(inside / name))
+            for name in names:
+                if self._takes(inside / name):
+                    yield inside / name, (inside / name).relative_to(folder)
+
+    def _goes_into(self, folder: Path) -> bool:
+        if folder.name.startswith(".") or _is_same(folder, self._output):
+            return False
+        if is_zarr(folder):
+            self._leave_out(folder, Reason.ZARR)
+            return False
+        if folder.is_symlink():
+            self._leave_out(folder, Reason.LINK)
+        elif not self._recursive:
+            self._leave_out(folder, Reason.FOLDER)
+        return self._recursive and not folder.is_symlink()
+
+    def _takes(self, file: Path) -> bool:
+        taken = _is_image(file.name)
+        if not taken and not file.name.startswith("."):
+            self._leave_out(file, Reason.NO_IMAGE)
+        return taken
+
+    def _leave_out(self, path: Path, reason: Reason) -> None:
+        self.left_out.append(LeftOut(path, reason))
+
+    def _note(self, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        self.errors.append(FileError(f"Cannot read the folder {error.filename!r}: {reason}."))
+
+
+def _is_image(name: str) -> bool:
+    # Names that begin with a dot are hidden: other programs keep their own things there.
+    suffix = Path(name).suffix.lower()
+    return not name.startswith(".") and (suffix in SUFFIXES or suffix in RAW_SUFFIXES)
+
+
+def _renamed(place: Path) -> Path:
+    """Return the name of a result: a raw file becomes a picture."""
+    return place.with_suffix(".tif") if is_raw(place) else place
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.exists() and other.exists() and path.samefile(other)
+
+
+def _fixed_part(pattern: str) -> Path:
+    """Return the folders of a pattern before its first wildcard."""
+    fixed = []
+    for part in Path(pattern).parts[:-1]:
+        if glob.has_magic(part):
+            break
+        fixed.append(part)
+    return Path(*fixed)
+
+
+def _check_targets(jobs: Sequence[Job]) -> None:
+    sources = {os.path.realpath(job.source) for job in jobs}
+    taken: dict[str, Path] = {}
+    for job in jobs:
+        if os.path.realpath(job.target) in sources:
+            raise FileError(
+                f"The output {str(job.target)!r} is one of the inputs; choose another folder."
+            )
+        other = taken.setdefault(_key(job.target), job.source)
+        if other != job.source:
+            raise InputError(
+                f"{str(other)!r} and {str(job.source)!r} would both become {str(job.target)!r}; "
+                "give their common folder, or denoise them in two runs."
+            )
+
+
+def _key(path: Path) -> str:
+    """Return what two names have in common if the file system takes them for one."""
+    text = os.path.normcase(os.path.abspath(path))
+    return text.casefold() if sys.platform == "darwin" else text

@@ -1,0 +1,235 @@
+"""The file format of a model: strict to read, and the same bytes for the same model.
+
+A model is one safetensors file. It has four float32 tensors, stacked over the S stages:
+
+=================  ==========================================================
+``filters``        (S, P-1, P)
+``group_weights``  (S, K)
+``coefficients``   (S, C, P-1, M), or the first M // 2 of them if they are odd
+``step_sizes``     (S,)
+=================  ==========================================================
+
+Its metadata has the single key ``nlnet``, a JSON object with the fields of `Header`, the format's
+version, and since version 2
+
+======================  =====================================================================
+``functions_of_sigma``  an object that says of a tensor how it depends on sigma; empty so far
+``checksum``            SHA-256 of all the other fields and of the tensors
+======================  =====================================================================
+
+A single key, because safetensors writes several in random order. Files of version 1 are read, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from nlnet.errors import FileError, ModelError
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_half
+
+FORMAT_VERSION = 2
+_VERSIONS = (1, 2)
+_METADATA_KEY = "nlnet"
+_Tensors = dict[str, npt.NDArray[np.float32]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Header:
+    """What a model file says beside its weights."""
+
+    name: str
+    sigma: float
+    config: NetworkConfig
+    provenance: Mapping[str, Any]
+    figures: Mapping[str, Any]
+
+
+def encode(header: Header, stages: Sequence[StageParameters]) -> bytes:
+    """Return the content of a model file."""
+    tensors = _stack(stages, odd=header.config.odd)
+    fields: dict[str, Any] = {
+        "version": FORMAT_VERSION,
+        "name": header.name,
+        "sigma": header.sigma,
+        "config": header.config.to_mapping(),
+        "provenance": dict(header.provenance),
+        "figures": dict(header.figures),
+        "functions_of_sigma": {},
+    }
+    try:
+        fields["checksum"] = checksum(fields, tensors)
+        text = _canonical(fields)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"Name, sigma, provenance and figures must be plain finite values: {error}."
+        ) from error
+    return safetensors.numpy.save(tensors, metadata={_METADATA_KEY: text})
+
+
+def checksum(fields: Mapping[str, Any], tensors: _Tensors) -> str:
+    """Return the checksum of a file with these metadata fields, one named checksum apart."""
+    told = {name: value for name, value in fields.items() if name != "checksum"}
+    digest = hashlib.sha256(_canonical(told).encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].astype("<f4", copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def _canonical(fields: Mapping[str, Any]) -> str:
+    """Return the one text of these fields."""
+    return json.dumps(fields, allow_nan=False, sort_keys=True)
+
+
+def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[StageParameters, ...]]:
+    """Read a model file; whatever is not exactly as `encode` writes it is an error.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be opened.
+    ModelError
+        If it is not an intact model file of a known version.
+    """
+    _check_readable(path)
+    try:
+        with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
+            fields = _parse_metadata(file.metadata() or {})
+            header = _parse_header(fields)
+            tensors = _read_tensors(file, header.config)
+    except safetensors.SafetensorError as error:
+        raise ModelError(f"It is not a safetensors file, or a damaged one ({error}).") from error
+    if "checksum" in fields and fields["checksum"] != checksum(fields, tensors):
+        raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
+    return header, _unstack(tensors, header.config)
+
+
+def _check_readable(path: str | os.PathLike[str]) -> None:
+    """Tell a file that cannot be opened from one that cannot be understood."""
+    try:
+        with open(path, "rb") as stream:
+            empty = not stream.read(1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"Cannot open the model {os.fspath(path)!r}: {reason}.") from error
+    if empty:
+        raise ModelError("It is an empty file.")
+
+
+def _parse_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return the metadata fields of a known version, the right ones and of the right types."""
+    _check_keys("metadata", metadata, [_METADATA_KEY])
+    try:
+        fields = json.loads(metadata[_METADATA_KEY], parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"Its metadata is not JSON ({error}).") from error
+    if not isinstance(fields, dict):
+        raise ModelError("Its metadata is not a JSON object.")
+    # The version first: another version may well have other fields.
+    version = fields.get("version")
+    if type(version) is not int or version not in _VERSIONS:
+        raise ModelError(
+            f"Its format version is {version!r}, but this nlnet reads "
+            f"{' and '.join(map(str, _VERSIONS))}."
+        )
+    types = {"name": str, "sigma": float, "config": dict, "provenance": dict, "figures": dict}
+    if version > 1:
+        types |= {"functions_of_sigma": dict, "checksum": str}
+    _check_keys("metadata field", fields, ["version", *types])
+    for name, wanted in types.items():
+        if type(fields[name]) is not wanted:
+            raise ModelError(f"Its {name} has the unusable value {fields[name]!r}.")
+    return fields
+
+
+def _parse_header(fields: Mapping[str, Any]) -> Header:
+    functions = fields.get("functions_of_sigma", {})
+    if functions:
+        raise ModelError(
+            f"Its tensors {', '.join(map(repr, sorted(functions)))} are functions of sigma, which "
+            "only a later nlnet can read."
+        )
+    settings = [field.name for field in dataclasses.fields(NetworkConfig)]
+    _check_keys("network setting", fields["config"], settings)
+    return Header(
+        name=fields["name"],
+        sigma=fields["sigma"],
+        config=NetworkConfig.from_mapping(fields["config"]),
+        provenance=fields["provenance"],
+        figures=fields["figures"],
+    )
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON value")
+
+
+def _check_keys(what: str, found: Iterable[str], wanted: Iterable[str]) -> None:
+    missing = sorted(set(wanted) - set(found))
+    unknown = sorted(set(found) - set(wanted))
+    if missing:
+        raise ModelError(f"It lacks the {what} {', '.join(map(repr, missing))}.")
+    if unknown:
+        raise ModelError(f"It has the unknown {what} {', '.join(map(repr, unknown))}.")
+
+
+def _stack(stages: Sequence[StageParameters], *, odd: bool) -> _Tensors:
+    coefficients = [
+        half_from_odd(stage.coefficients) if odd else stage.coefficients for stage in stages
+    ]
+    return {
+        "filters": np.stack([stage.filters for stage in stages]).astype(np.float32),
+        "group_weights": np.stack([stage.group_weights for stage in stages]).astype(np.float32),
+        "coefficients": np.stack(coefficients).astype(np.float32),
+        "step_sizes": np.array([stage.step_size for stage in stages], np.float32),
+    }
+
+
+def _tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    stages, filters = config.stages, config.filter_count
+    return {
+        "filters": (stages, filters, config.patch_size**2),
+        "group_weights": (stages, config.group_size),
+        "coefficients": (stages, config.channels, filters, config.free_coefficients),
+        "step_sizes": (stages,),
+    }
+
+
+def _read_tensors(file: Any, config: NetworkConfig) -> _Tensors:
+    shapes = _tensor_shapes(config)
+    _check_keys("tensor", file.keys(), shapes)
+    for name, shape in shapes.items():
+        stored = file.get_slice(name)
+        if stored.get_dtype() != "F32":
+            raise ModelError(f"Its tensor {name!r} is {stored.get_dtype()}, but must be F32.")
+        if tuple(stored.get_shape()) != shape:
+            raise ModelError(
+                f"Its tensor {name!r} has shape {tuple(stored.get_shape())}, but must be {shape}."
+            )
+    return {name: file.get_tensor(name) for name in shapes}
+
+
+def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters, ...]:
+    coefficients = tensors["coefficients"]
+    if config.odd:
+        coefficients = odd_from_half(coefficients, config.rbf_count)
+    return tuple(
+        StageParameters(
+            filters=tensors["filters"][stage],
+            group_weights=tensors["group_weights"][stage],
+            coefficients=coefficients[stage],
+            step_size=float(tensors["step_sizes"][stage]),
+        )
+        for stage in range(config.stages)
+    )

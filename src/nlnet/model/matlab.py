@@ -1,0 +1,267 @@
+"""Import of the models the paper's author published, as MATLAB v5 files.
+
+They are networks of the package's own kind and run as they are: free mixtures of 51 Gaussians,
+projection at the end only. What a file says that the network cannot express is an error.
+
+The one size a file does not hold is the search window, an argument of the author's scripts:
+theirs, the paper's and our default are the same. Color networks work on the 0-1 scale there and
+on 0-255 here: with s = 255, s * psi(x / s) has the grid, the clip and the coefficients times s.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.errors import FileError, ModelError
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters, normalize_rows
+
+_Float64 = npt.NDArray[np.float64]
+
+_STAGE_TYPES = ("nlcf", "cnlcf")
+# MATLAB multiplies pixel rows from the left, so the file has the transform transposed.
+_OPPONENT = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 1 / 4]])
+
+
+def import_author_model(path: str | os.PathLike[str]) -> Model:
+    """Read one of the author's published ``.mat`` files.
+
+    Parameters
+    ----------
+    path : str or path
+        A MATLAB v5 file with the struct ``net``: gray or color, any patch size and depth.
+
+    Returns
+    -------
+    Model
+        On the 0-255 scale, named after the file. Mind the licence in its provenance.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be opened.
+    ModelError
+        If it is not such a file, holds what the network cannot express, or SciPy is missing.
+
+    Examples
+    --------
+    >>> model = import_author_model("nlnet_5x5_std=25_joint.mat")  # doctest: +SKIP
+    >>> model.save("author-gray-5x5-s25.safetensors")  # doctest: +SKIP
+    """
+    try:
+        return _build_model(_load_net(path), Path(path).stem)
+    except ModelError as error:
+        raise ModelError(f"Cannot import {os.fspath(path)!r}: {error}") from error
+
+
+def _load_net(path: str | os.PathLike[str]) -> Any:
+    try:
+        import scipy.io
+    except ImportError as error:
+        raise ModelError("reading .mat files needs SciPy: pip install 'nlnet[import]'.") from error
+    try:
+        data = io.BytesIO(Path(path).read_bytes())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"Cannot open {os.fspath(path)!r}: {reason}.") from error
+    try:
+        content = scipy.io.loadmat(
+            data, struct_as_record=False, squeeze_me=True, variable_names=["net"]
+        )
+    except Exception as error:  # SciPy raises whatever its parser stumbles over.
+        raise ModelError("it is not a MATLAB v5 file, or a damaged one.") from error
+    if "net" not in content:
+        raise ModelError("it has no variable 'net'.")
+    return content["net"]
+
+
+def _build_model(net: Any, name: str) -> Model:
+    layers = [_unwrap(layer) for layer in _cells(_field(net, "layers"))]
+    stages = [layer for layer in layers if _text(layer, "type") in _STAGE_TYPES]
+    if not stages:
+        raise ModelError("it has no nlcf or cnlcf layer.")
+    project_every_stage = _check_layout([_text(layer, "type") for layer in layers], len(stages))
+    scale = _intensity_scale(layers)
+    configs = {_stage_config(stage, scale, len(stages), project_every_stage) for stage in stages}
+    if len(configs) > 1:
+        raise ModelError("its stages differ in their sizes or grids.")
+    config = configs.pop()
+    return Model(
+        config=config,
+        stages=tuple(_stage_parameters(stage, config, scale) for stage in stages),
+        sigma=_sigma(net, scale),
+        name=name,
+        provenance={
+            "author": "S. Lefkimmiatis",
+            "source": "published with 'Non-local Color Image Denoising with CNNs', CVPR 2017",
+            "licence": "non-commercial use only",
+        },
+    )
+
+
+def _check_layout(types: Sequence[str], stage_count: int) -> bool:
+    """Check the order of the layers and return whether every stage projects."""
+    core = [kind for kind in types if kind != "imloss"]  # the loss is for training only
+    gray, color = ["nlcf"] * stage_count, ["cnlcf"] * stage_count
+    at_end = (
+        [*gray, "clip"],
+        ["rgb2LumChrom", *color, "LumChrom2rgb", "clip"],
+    )
+    if core in at_end:
+        return False
+    if core == ["nlcf", "clip"] * stage_count:
+        return True
+    raise ModelError(f"its layers are {', '.join(types)}, which is no order this network knows.")
+
+
+def _intensity_scale(layers: Sequence[Any]) -> float:
+    """Check the layers around the stages; return how many gray levels are 1 inside the network."""
+    scale = 1.0
+    for layer in layers:
+        kind = _text(layer, "type")
+        if kind == "clip" and (_number(layer, "lb"), _number(layer, "ub")) != (0, 255):
+            raise ModelError("its clip layer does not clip to [0, 255].")
+        if kind in ("rgb2LumChrom", "LumChrom2rgb"):
+            scale = _number(layer, "scale")
+            matrix = _numbers(layer, "Op")
+            if matrix.shape != (3, 3) or not np.allclose(matrix, _OPPONENT.T, atol=1e-6):
+                raise ModelError("its color transform is not the opponent transform of CBM3D.")
+            if scale != 255:
+                raise ModelError(f"its color transform scales by {scale:g}, but must by 255.")
+    return scale
+
+
+def _stage_config(
+    stage: Any, scale: float, stage_count: int, project_every_stage: bool
+) -> NetworkConfig:
+    patch_size = _checked_patch_size(stage)
+    means = np.atleast_1d(_numbers(stage, "rbf_means")) * scale
+    std = _number(stage, "rbf_precision") * scale
+    limit = float(means[-1])
+    grid = np.linspace(-limit, limit, means.size)
+    bounds = scale * np.array([_number(stage, "lb"), _number(stage, "ub")])
+    if means.size < 2 or not np.allclose(means, grid, rtol=0, atol=1e-5 * abs(limit)):
+        raise ModelError("its rbf_means are not evenly spaced around 0.")
+    if not np.allclose(bounds, [-limit, limit], rtol=1e-5):
+        raise ModelError("its lb and ub are not the ends of rbf_means.")
+    spacing = 2 * limit / (means.size - 1)
+    return NetworkConfig(
+        channels=1 if _text(stage, "type") == "nlcf" else 3,
+        stages=stage_count,
+        patch_size=patch_size,
+        group_size=np.size(_weights(stage)[2]),
+        rbf_count=means.size,
+        rbf_range=limit,
+        rbf_std=None if np.isclose(std, spacing, rtol=1e-5) else std,
+        odd=False,
+        project_every_stage=project_every_stage,
+    )
+
+
+def _checked_patch_size(stage: Any) -> int:
+    """Check the options of which the network knows one value only; return the patch size."""
+    shape = _basis(stage).shape
+    if len(shape) != 3 or shape[0] != shape[1] or shape[2] != shape[0] ** 2 - 1:
+        raise ModelError(f"its basis has shape {shape}, but must be (p, p, p * p - 1).")
+    members = np.size(_weights(stage)[2])
+    options = {"stride": 1, "padSize": shape[0] // 2, "Nbrs": members, "patchWeighting": 0}
+    for name, wanted in options.items():
+        if hasattr(stage, name) and not np.all(_numbers(stage, name) == wanted):
+            raise ModelError(f"its {name} is {_numbers(stage, name)}, but must be {wanted}.")
+    if hasattr(stage, "shrink_type") and _text(stage, "shrink_type") != "identity":
+        raise ModelError(f"its shrink_type is {_text(stage, 'shrink_type')}, but must be identity.")
+    return int(shape[0])
+
+
+def _stage_parameters(stage: Any, config: NetworkConfig, scale: float) -> StageParameters:
+    mix, own_adjoint_mix, group_weights, own_adjoint_weights, mixtures, step_size = _weights(stage)
+    if np.size(own_adjoint_mix) or np.size(own_adjoint_weights):
+        raise ModelError("a stage has an adjoint with weights of its own.")
+    count = config.filter_count
+    # (p, p, P-1) -> (P-1, P): row index first, as the patches here.
+    atoms = np.moveaxis(_basis(stage), 2, 0).reshape(count, config.patch_size**2)
+    mixing = _shaped(mix, (count, count), "weights{1}")
+    free = _shaped(mixtures, (count, config.rbf_count, config.channels), "weights{5}")
+    return StageParameters(
+        filters=normalize_rows(mixing) @ atoms,
+        group_weights=_shaped(group_weights, (config.group_size,), "weights{3}"),
+        coefficients=np.ascontiguousarray(np.moveaxis(free, 2, 0)) * scale,
+        step_size=float(_shaped(step_size, (), "weights{6}")),
+    ).astype(np.float32)
+
+
+def _sigma(net: Any, scale: float) -> float:
+    options = _field(_field(net, "meta"), "trainOpts")
+    values = np.unique(_numbers(options, "noise_std"))
+    if values.size != 1:
+        raise ModelError(f"its noise_std is {values.tolist()}, but must be one number.")
+    sigma = float(values[0])
+    # Nobody trains for less than one gray level: such a sigma is on the network's 0-1 scale.
+    return sigma * scale if sigma < 1 else sigma
+
+
+def _weights(stage: Any) -> list[Any]:
+    weights = _cells(_field(stage, "weights"))
+    if len(weights) != 6:
+        raise ModelError(f"a stage has {len(weights)} weights, but must have 6.")
+    return weights
+
+
+def _basis(stage: Any) -> _Float64:
+    return _as_numbers(_unwrap(_field(stage, "filters")), "filters")
+
+
+def _field(struct: Any, name: str) -> Any:
+    struct = _unwrap(struct)
+    if not hasattr(struct, name):
+        raise ModelError(f"it has no field {name!r} where one is expected.")
+    return getattr(struct, name)
+
+
+def _unwrap(value: Any) -> Any:
+    """Open cells and arrays that hold a single thing; MATLAB nests them at will."""
+    while isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
+        value = value.item()
+    return value
+
+
+def _cells(value: Any) -> list[Any]:
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return [_unwrap(item) for item in value.ravel()]
+    return [value]
+
+
+def _text(struct: Any, name: str) -> str:
+    return str(_unwrap(_field(struct, name)))
+
+
+def _number(struct: Any, name: str) -> float:
+    return float(_shaped(_field(struct, name), (), name))
+
+
+def _numbers(struct: Any, name: str) -> _Float64:
+    return _as_numbers(_unwrap(_field(struct, name)), name)
+
+
+def _as_numbers(value: Any, name: str) -> _Float64:
+    try:
+        return np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"its {name} is not numeric.") from error
+
+
+def _shaped(value: Any, shape: tuple[int, ...], name: str) -> _Float64:
+    """Return the value in a shape that it may have lost axes of length one of."""
+    numbers = _as_numbers(_unwrap(value), name)
+    squeezed = tuple(length for length in shape if length != 1)
+    if tuple(length for length in numbers.shape if length != 1) != squeezed:
+        raise ModelError(f"its {name} has shape {numbers.shape}, but must have {shape}.")
+    return numbers.reshape(shape)
