@@ -110,6 +110,18 @@ def fill(planes: Array, hidden: Mask) -> Array:
     return filled
 
 
+def fill_hidden(
+    image: object, mask: npt.ArrayLike | None, axis: int | None
+) -> tuple[Array, Mask | None]:
+    """Return an image as (C, H, W) planes, what is left out filled; and what that is, if anything.
+
+    Parameters and errors are those of :func:`find_mask`.
+    """
+    planes = to_planes(np.asarray(image), axis)
+    hidden = find_mask(image, mask, axis)
+    return (planes if hidden is None else fill(planes, hidden)), hidden
+
+
 def with_mask_of(image: object, pixels: Array) -> Array:
     """Return the pixels as a masked array if the image is one."""
     if not isinstance(image, np.ma.MaskedArray):
