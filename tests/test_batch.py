@@ -15,8 +15,8 @@ import nlnet.files.one_file
 from nlnet.cli import main
 from nlnet.errors import FileError
 from nlnet.files.many_files import run_jobs
-from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, read_image, write_image
 
 NAMES = ("a.png", "b.tif", "sub/c.png", "sub/deep/d.ppm")

@@ -16,8 +16,8 @@ from conftest import noisy_pixels
 
 from nlnet.files.claims import claim, remove_dead_claims
 from nlnet.files.many_files import work_on
-from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, write_image
 
 

@@ -206,6 +206,25 @@ def test_values_far_from_white_are_no_silent_nonsense(
     assert main([*map(str, words)]) == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--data-range", "4000"]])
+def test_signed_values_are_compared_on_the_scale_of_the_clean_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """Nothing is cut off at 0, and noise does not make the range larger."""
+    clean = np.linspace(-1000, 3000, 24 * 32).reshape(24, 32).round().astype(np.int16)
+    change = np.where(np.indices(clean.shape).sum(axis=0) % 2, 40, -40)
+    inside = np.clip(clean + change, -1000, 3000).astype(np.int16)
+    inside[0, 0] = 3000
+    for name, pixels in (("clean.tif", clean), ("noisy.tif", inside)):
+        write_image(tmp_path / name, ImageFile(pixels))
+    files = [str(tmp_path / name) for name in ("clean.tif", "noisy.tif")]
+    assert main(["compare", *files, "-o", str(tmp_path / "out.png"), *options]) == 0
+    error = np.mean((inside.astype(float) - clean) ** 2)
+    expected = 10 * np.log10(4000**2 / error)
+    shown = float(capsys.readouterr().out.splitlines()[1].split()[1])
+    assert shown == pytest.approx(expected, abs=1e-3)
+
+
 # Noise
 
 

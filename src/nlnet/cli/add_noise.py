@@ -54,10 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Add noise to one file."""
     import dataclasses
 
-    from nlnet.files.data_range import check_white
-    from nlnet.files.one_file import white_of
+    from nlnet.files.data_range import check_white, known_white, white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
-    from nlnet.inputs import DATA_RANGES
     from nlnet.noise import add_noise, store
 
     source, target = arguments.input, arguments.output
@@ -68,10 +66,10 @@ def run(arguments: argparse.Namespace) -> None:
     results = []
     for number, page in enumerate(pages):
         white = white_of(page, arguments.data_range)
-        check_white(page, white, str(source))
+        check_white(page, arguments.data_range, str(source))
         noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
-        known = arguments.data_range or page.data_range
-        pixels = store(noisy, page.pixels.dtype, known or DATA_RANGES[page.pixels.dtype])
+        known = known_white(page, arguments.data_range)
+        pixels = store(noisy, page.pixels.dtype, known)
         results.append(dataclasses.replace(page, pixels=pixels))
     write_pages(target, results, writing)
     for line in results[0].notes + losses(target, results[0], writing):

@@ -17,8 +17,8 @@ from nlnet.errors import NLNetError
 if TYPE_CHECKING:
     from nlnet.dask.schedulers import Cluster
     from nlnet.files.many_files import Report
-    from nlnet.files.one_file import Settings
     from nlnet.files.plan import Job, LeftOut
+    from nlnet.files.settings import Settings
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10

@@ -18,8 +18,8 @@ from distributed import Client, Future, KilledWorker, as_completed
 from nlnet.atomic import remove_leftovers
 from nlnet.errors import InputError, NLNetError
 from nlnet.files.many_files import Report, work_on
-from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 
 _ADDRESS = re.compile(
     r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE

@@ -13,8 +13,9 @@ from pathlib import Path
 from nlnet.atomic import remove_leftovers
 from nlnet.errors import Cancelled, FileError, NLNetError
 from nlnet.files.claims import claim
-from nlnet.files.one_file import Findings, Settings, denoise_file
+from nlnet.files.one_file import Findings, denoise_file
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 from nlnet.network.parallel import available_cpus
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
