@@ -57,12 +57,17 @@ def find_mask(image: object, mask: npt.ArrayLike | None, axis: int | None) -> Ma
     count = int(np.count_nonzero(hidden))
     if not count:
         return None
-    if count > _MOST * hidden.size:
-        raise InputError(
-            f"{count} of the image's {hidden.size} pixels are masked or NaN, but at most half of "
-            "them may be."
-        )
+    check_share(count, hidden.size)
     return hidden
+
+
+def check_share(count: int, size: int) -> None:
+    """Raise InputError if more pixels of an image are left out than may be."""
+    if count > _MOST * size:
+        raise InputError(
+            f"{count} of the image's {size} pixels are masked or NaN, but at most half of them may "
+            "be."
+        )
 
 
 def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
