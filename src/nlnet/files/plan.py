@@ -9,19 +9,42 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from nlnet.errors import FileError, InputError
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
 from nlnet.raw import RAW_SUFFIXES, is_raw
 
+Version: TypeAlias = tuple[int, int, int]
+"""What tells a file from a later one of the same name: its inode, time and size."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A file to read and the one to write."""
+    """A file to read and the one to write.
+
+    `replaces` is the output that may be replaced, None if there must be none. If there is another
+    one by the time that the job is worked on, a second run has written it.
+    """
 
     source: Path
     target: Path
+    replaces: Version | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the output is still to be written."""
+        return find_version(self.target) == self.replaces
+
+
+def find_version(path: Path) -> Version | None:
+    """Return the version of a file that is there now, None if there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 class Reason(enum.Enum):
