@@ -14,6 +14,7 @@ from typing import TypeAlias
 from nlnet.errors import FileError, InputError
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
+from nlnet.images.formats import OTHER_SUFFIXES
 from nlnet.raw import RAW_SUFFIXES, is_raw
 
 Version: TypeAlias = tuple[int, int, int]
@@ -51,6 +52,7 @@ class Reason(enum.Enum):
     """Why something in a folder is not denoised."""
 
     NO_IMAGE = "not images by their names"
+    OTHER_FORMAT = "images of formats that are not read; convert them to PNG, TIFF or JPEG"
     ZARR = "zarr is denoised alone"
     FOLDER = "folders inside; --recursive goes into them"
     LINK = "links to folders are not followed"
@@ -165,7 +167,8 @@ class _Search:
     def _takes(self, file: Path) -> bool:
         taken = _is_image(file.name)
         if not taken and not file.name.startswith("."):
-            self._leave_out(file, Reason.NO_IMAGE)
+            other = file.suffix.lower() in OTHER_SUFFIXES
+            self._leave_out(file, Reason.OTHER_FORMAT if other else Reason.NO_IMAGE)
         return taken
 
     def _leave_out(self, path: Path, reason: Reason) -> None:
