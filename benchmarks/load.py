@@ -67,8 +67,8 @@ class Tally:
 class Server:
     """The server under test, and the memory it uses."""
 
-    def __init__(self, models: list[Path]) -> None:
-        options = [word for model in models for word in ("--model", str(model))]
+    def __init__(self, models: list[Path], *more: str) -> None:
+        options = [word for model in models for word in ("--model", str(model))] + [*more]
         command = [sys.executable, "-m", "nlnet", "serve", "--port", "0", *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None

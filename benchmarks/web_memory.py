@@ -109,7 +109,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-write", action="store_true", help="only print")
     arguments = parser.parse_args()
-    server = Server([])
+    server = Server([], "--timeout", f"{TIMEOUT:g}")
     try:
         rows = measure(server, REQUESTS)
     finally:
