@@ -11,7 +11,7 @@ RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-baseline pytest lint type format bench clean
+.PHONY: help setup engine demo test test-baseline pytest lint type format bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,17 +19,21 @@ help:  ## list the targets
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
+$(RUNTIME): pyproject.toml hatch_build.py constraints.txt | $(BIN)/python
 	$(INSTALL) -e .
 	@touch $@
+
+# Compiled again if a source has changed; that is all that a change of the engine needs.
+engine: $(RUNTIME)  ## build the engine, if its sources have changed
+	@$(BIN)/python -m engine.build
 
 $(DEVELOPMENT): $(RUNTIME)
 	$(INSTALL) -e '.[bench,dask,dev,import,plot,raw,train,web]'
 	@touch $@
 
-setup: $(DEVELOPMENT)  ## install everything for development and benchmarks into .venv
+setup: $(DEVELOPMENT) engine  ## install everything for development and benchmarks into .venv
 
-demo: $(RUNTIME)  ## denoise a photo and write demo.png; installs only what that needs
+demo: $(RUNTIME) engine  ## denoise a photo and write demo.png; installs only what that needs
 	$(BIN)/python examples/demo.py
 
 test: lint type pytest test-baseline  ## lint, type check, and run all tests
@@ -37,7 +41,7 @@ test: lint type pytest test-baseline  ## lint, type check, and run all tests
 pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest
 
-test-baseline: setup  ## the numerical tests with fewer CPU features: no AVX, no fused multiply-add
+test-baseline: setup  ## the numerical tests with each smaller instruction set, and with fewer CPU features
 	$(BIN)/python -m scripts.baseline
 
 lint: setup  ## ruff: rules and formatting
@@ -107,23 +111,19 @@ bench-command: setup  ## time and memory of nlnet denoise: first and warm start,
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m scripts.speed
 
-bench-training: setup  ## a training step through the kernels and through plain torch
+bench-training: setup  ## a training step through the engine and through plain torch
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m scripts.speed
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png
+	rm -f src/nlnet/engine/*nlnet_engine.*
 
 .PHONY: dist
 dist: setup  ## build the wheel and the source distribution, with the weights inside, into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	@du -h dist/*
-
-.PHONY: clean-cache
-clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
-	find src -name '*.nb[ci]' -delete
-	rm -rf build/numba-baseline
 
 .PHONY: screenshots
 screenshots: setup  ## the pictures of the web page in docs/web.md

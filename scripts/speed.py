@@ -144,7 +144,7 @@ def _cells(report: Report, kind: str, method: str | None) -> list[str]:
 def format_commands(content: dict[str, Any]) -> str:
     """Return the table of whole commands."""
     names = {
-        "256x256, first run": "256x256, the very first run, which compiles",
+        "256x256, first run": "256x256, the very first run",
         "256x256": "256x256",
         "100 megapixels": "100 megapixels",
     }
@@ -163,12 +163,12 @@ def format_commands(content: dict[str, Any]) -> str:
 
 def format_training(content: dict[str, Any]) -> str:
     """Return what a step of training takes, and how that grows."""
-    kernels, plain = content["seconds"]["kernels"], content["seconds"]["plain"]
+    engine, plain = content["seconds"]["engine"], content["seconds"]["plain"]
     difference = content["relative_gradient_difference"]
     sentences = [
         "Forward and backward of the five-stage gray 5x5 network on 4 crops of 128x128 take",
-        f"{kernels:.3f} s through the kernels and {plain:.3f} s through plain torch operations",
-        f"with autograd, {content['plain_over_kernels']:.1f} times as long, on two cores; the",
+        f"{engine:.3f} s through the engine and {plain:.3f} s through plain torch operations",
+        f"with autograd, {content['plain_over_engine']:.1f} times as long, on two cores; the",
         f"gradients agree to {difference:.0e}. The cost grows with the pixels",
         f"(`make bench-training` on commit {content['commit'][:7]},",
         "`benchmarks/results/training.json`; small crops have few tiles to share, and more",

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from nlnet.model.model import load_model, shipped_models
+from nlnet.model.loading import load_model, shipped_models
 from scripts import markdown
 from scripts.cards import write_card
 from scripts.published import COLOR, GRAY, PAPER, REFERENCES, SIGMAS, Row

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DenoiseFile, noisy_pixels
+from conftest import DenoiseFile
+from pictures import noisy_pixels
 
 import nlnet
 from nlnet.cli import main

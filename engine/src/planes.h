@@ -4,6 +4,7 @@
 #include "kernels.h"
 
 namespace nlnet {
+namespace {
 
 template <typename T>
 struct Planes {
@@ -30,4 +31,5 @@ struct RowOf {
     }
 };
 
+}  // namespace
 }  // namespace nlnet

@@ -28,7 +28,7 @@ from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.cli.writing import add_writing, check_writes_images, writing_options
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, reason_of
 
 if TYPE_CHECKING:
     from nlnet.files.settings import Settings
@@ -169,7 +169,6 @@ def add_parser(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
     from nlnet.files.settings import Settings
-    from nlnet.network.kernels.compile import on_first_compilation
 
     settings = Settings(
         sigma=arguments.sigma,
@@ -189,32 +188,31 @@ def run(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     if arguments.format is not None and arguments.output != STREAM:
         raise InputError("--format is for standard output; the suffix of a file names its format.")
-    with on_first_compilation(_say_that_it_compiles):
-        if uses_streams(arguments):
-            denoise_streams(
-                arguments,
-                lambda source, target: _denoise_one(source, target, settings, arguments),
-            )
-            return 0
-        if means_volume(arguments):
-            check_writes_images(arguments)
-            denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
-            return 0
-        if not _means_folder(arguments.inputs, arguments.output):
-            if arguments.scheduler is not None:
-                raise InputError(
-                    "--scheduler is for zarr and TIFF files and for folders of images, but the "
-                    f"input is {arguments.inputs[0]!r}."
-                )
-            _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
-            return 0
-        if arguments.preview is not None:
-            raise InputError("--preview shows one image, but the output is a folder.")
-        _check_folder_name(arguments.output)
+    if uses_streams(arguments):
+        denoise_streams(
+            arguments,
+            lambda source, target: _denoise_one(source, target, settings, arguments),
+        )
+        return 0
+    if means_volume(arguments):
+        check_writes_images(arguments)
+        denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
+        return 0
+    if not _means_folder(arguments.inputs, arguments.output):
         if arguments.scheduler is not None:
-            with on_cluster(arguments.scheduler, settings) as cluster:
-                return denoise_many(output, settings, arguments, cluster)
-        return denoise_many(output, settings, arguments)
+            raise InputError(
+                "--scheduler is for zarr and TIFF files and for folders of images, but the "
+                f"input is {arguments.inputs[0]!r}."
+            )
+        _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
+        return 0
+    if arguments.preview is not None:
+        raise InputError("--preview shows one image, but the output is a folder.")
+    _check_folder_name(arguments.output)
+    if arguments.scheduler is not None:
+        with on_cluster(arguments.scheduler, settings) as cluster:
+            return denoise_many(output, settings, arguments, cluster)
+    return denoise_many(output, settings, arguments)
 
 
 def _noise(text: str) -> str | Noise | None:
@@ -230,17 +228,10 @@ def _noise(text: str) -> str | Noise | None:
     except OSError as error:
         raise FileError(
             f"--noise is {text!r}, but must be auto, {', '.join(KINDS)}, or a JSON file; it cannot "
-            f"be read: {error.strerror or error}."
+            f"be read: {reason_of(error)}."
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"--noise is {text!r}, which is not a text file.") from error
-
-
-def _say_that_it_compiles() -> None:
-    print(
-        "nlnet: compiling for this CPU; this takes some seconds, but only the first time",
-        file=sys.stderr,
-    )
 
 
 def _means_folder(inputs: Sequence[str], output: str) -> bool:

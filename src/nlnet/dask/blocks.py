@@ -12,7 +12,6 @@ does not need then pass zeros on.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -25,13 +24,11 @@ from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.pages import PagePlan
 from nlnet.dask.work import Work
-from nlnet.denoising.coarse_to_fine import enlarged
-from nlnet.denoising.removal import Network, remove_noise
+from nlnet.denoising.removal import remove_noise
 from nlnet.inputs import check_finite, from_planes, to_planes
 from nlnet.masks import Mask, fill
-from nlnet.network.projection import Box
-from nlnet.network.sweep import ReadRows, WriteRows
 from nlnet.noise.record import Noise
+from nlnet.progress import ignore
 
 
 def denoise_chunks(
@@ -196,21 +193,20 @@ def _denoise_block(
         sigmas = work.sigmas(plan)
         if plan.idle or (scale > 0 and scale >= len(sigmas)):
             continue
-        network, noise = work.network(), plan.noise
-        if sigmas:
-            noise = Noise.white(sigmas[scale])
-            if scale + 1 < len(sigmas):
-                assert change is not None
-                coarse = to_planes(change[page], work.channel_axis)
-                network = _Corrected(**vars(network), change=coarse)
+        noise = Noise.white(sigmas[scale]) if sigmas else plan.noise
+        coarse = None
+        if scale + 1 < len(sigmas):
+            assert change is not None
+            coarse = to_planes(change[page], work.channel_axis)
         restored = remove_noise(
             planes,
             noise,
             plan.span,
             plan.box,
             (1.0, 1.0) if scale else work.shares,
-            network,
-            _ignore,
+            work.network(),
+            ignore,
+            coarse,
         )
         if scale:
             restored -= planes
@@ -220,36 +216,7 @@ def _denoise_block(
     return denoised
 
 
-@dataclasses.dataclass(frozen=True)
-class _Corrected(Network):
-    """A network whose input is corrected by what the smaller scales have changed."""
-
-    change: FloatArray
-
-    def run(
-        self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, int, int],
-        sigma: float,
-        span: float,
-        box: Box | None,
-        report: Callable[[float], None],
-    ) -> None:
-        """Remove white noise from rows, the correction added to them."""
-
-        def corrected(first: int, last: int) -> FloatArray:
-            rows = read(first, last).astype(np.float32)
-            return rows + enlarged(self.change, first, last, shape[2])
-
-        super().run(corrected, write, shape, sigma, span, box, report)
-
-
 def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], PagePlan]]:
     """Yield where the pages of a chunk are, and what is to be done with them."""
     for page in np.ndindex(plans.shape):
         yield page, plans.item(page)
-
-
-def _ignore(share: float) -> None:
-    """Report progress to nobody."""

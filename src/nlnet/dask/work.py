@@ -7,9 +7,9 @@ import os
 
 from nlnet.dask.pages import PagePlan
 from nlnet.denoising.coarse_to_fine import scales_for
-from nlnet.denoising.image import choose_model
 from nlnet.denoising.removal import Network
 from nlnet.denoising.strength import Shares
+from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.noise.deciding import pyramid_sigmas
 

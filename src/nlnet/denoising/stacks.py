@@ -7,7 +7,7 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ from nlnet.model.model import Model
 from nlnet.noise.blocks import sample_tiles
 from nlnet.noise.deciding import check_request, decide_noise
 from nlnet.noise.record import Noise
+from nlnet.progress import Progress, ignore, one_of
 
 Sigma: TypeAlias = float | npt.ArrayLike | None
 """One standard deviation for all pages, one for each, or None to estimate it."""
@@ -53,7 +54,7 @@ def denoise_stack(
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Any:
     """Remove the noise of every image of an array.
 
@@ -141,9 +142,13 @@ def denoise_stack(
     for number, index in enumerate(np.ndindex(pages)):
         page = _read_page(data, index)
         image = _without_alpha(page, image_axes)
-        report = None if progress is None else _part_of(progress, number, count)
         with _naming(number, count):
-            result = denoise_page(image, sigmas.item(index), mask=masks.of(index), progress=report)
+            result = denoise_page(
+                image,
+                sigmas.item(index),
+                mask=masks.of(index),
+                progress=one_of(progress or ignore, number, count),
+            )
         pixels = np.array(np.ma.getdata(page))
         _without_alpha(pixels, image_axes)[...] = np.ma.getdata(result)
         if isinstance(page, np.ma.MaskedArray) and not isinstance(denoised, np.ma.MaskedArray):
@@ -283,13 +288,6 @@ def _holds_colors(shape: tuple[int, ...], rgb: bool | None) -> bool:
             "for RGB."
         )
     return fits if rgb is None else rgb
-
-
-def _part_of(
-    progress: Callable[[float], object], number: int, count: int
-) -> Callable[[float], object]:
-    """Return what a page reports to, so that all pages together go from 0 to 1."""
-    return lambda share: progress((number + share) / count)
 
 
 def _as_array(stack: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
 from nlnet.images.formats import OTHER_SUFFIXES
@@ -175,8 +175,7 @@ class _Search:
         self.left_out.append(LeftOut(path, reason))
 
     def _note(self, error: OSError) -> None:
-        reason = error.strerror or str(error)
-        self.errors.append(FileError(f"Cannot read the folder {error.filename!r}: {reason}."))
+        self.errors.append(cannot(f"read the folder {error.filename!r}", error))
 
 
 def _is_image(name: str) -> bool:

@@ -9,7 +9,7 @@ from nlnet.denoising.devices import check_device
 from nlnet.files.mask_file import read_masks
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
-from nlnet.model.model import select_model
+from nlnet.model.loading import select_model
 from nlnet.noise.deciding import check_request
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development

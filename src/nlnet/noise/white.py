@@ -26,7 +26,7 @@ from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite
 from nlnet.masks import fill_hidden
-from nlnet.network.parallel import single_threaded_blas
+from nlnet.parallel import single_threaded_blas
 
 _MIN_SIDE = 8
 _MAX_PATCHES = 160_000

@@ -17,11 +17,12 @@ from nlnet.files.one_page import left_out_note
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite
 from nlnet.masks import fill_hidden
+from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
-from nlnet.network.sweep_memory import least_memory
+from nlnet.network.recursion import least_memory
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
-from nlnet.web.catalog import AUTOMATIC, Catalog
+from nlnet.web.catalog import Catalog
 from nlnet.web.settings import Settings
 
 NO_MODEL = "none"
@@ -114,9 +115,7 @@ def denoise_page(
 def _find_noise(planes: Array, settings: Settings, white: float) -> Noise:
     check_finite(planes)
     sigma = None if settings.sigma is None else settings.sigma * white / 255
-    return decide_noise(
-        planes, white, sigma, None if settings.noise == AUTOMATIC else settings.noise
-    )
+    return decide_noise(planes, white, sigma, None if settings.noise == AUTO else settings.noise)
 
 
 def _mean_sigma(planes: Array, noise: Noise) -> float:
@@ -139,7 +138,7 @@ def _check_width(page: ImageFile, model: Model) -> None:
     height, width = page.pixels.shape[:2]
     shape = (model.config.channels, height, width)
     threads = os.cpu_count() or 1
-    if least_memory(shape, model.config, threads, itemsize=4) > _MAX_MEMORY:
+    if least_memory(shape, model.config, threads) > _MAX_MEMORY:
         raise InputError(
             f"The image is {width} pixels wide, which takes more memory than this server gives; "
             "turn it by 90 degrees, or cut it into parts."

@@ -1,0 +1,1 @@
+"""Building the native engine: `python -m engine.build`, for this machine and for others."""
