@@ -41,7 +41,7 @@ test: lint type pytest test-baseline  ## lint, type check, and run all tests
 pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest
 
-test-baseline: setup  ## the numerical tests with fewer CPU features: no AVX, no fused multiply-add
+test-baseline: setup  ## the numerical tests with each smaller instruction set, and with fewer CPU features
 	$(BIN)/python -m scripts.baseline
 
 lint: setup  ## ruff: rules and formatting
@@ -111,7 +111,7 @@ bench-command: setup  ## time and memory of nlnet denoise: first and warm start,
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m scripts.speed
 
-bench-training: setup  ## a training step through the kernels and through plain torch
+bench-training: setup  ## a training step through the engine and through plain torch
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m scripts.speed
 
@@ -124,11 +124,6 @@ dist: setup  ## build the wheel and the source distribution, with the weights in
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	@du -h dist/*
-
-.PHONY: clean-cache
-clean-cache:  ## remove numba's compiled kernels, after a change in kernels/simd
-	find src -name '*.nb[ci]' -delete
-	rm -rf build/numba-baseline
 
 .PHONY: screenshots
 screenshots: setup  ## the pictures of the web page in docs/web.md

@@ -6,8 +6,8 @@ What is measured, and how, in one place each:
 - `methods`, `families`, `peers`, `dncnn`: what runs, with which settings;
 - `threads`, `timing`: how many cores a method may use, and how long it takes;
 - `memory`: its peak memory, in a process of its own;
-- `phases`, `peak`: where nlnet's time goes, and how far it is from the speed of a matrix product;
+- `peak`: how far nlnet is from the speed of a matrix product;
 - `suite`: all of it in one run; `report`, `plot`, `machine`: what becomes of the figures.
 
-`python -m benchmarks.training` measures training: the kernels against plain torch.
+`python -m benchmarks.training` measures training: the engine against plain torch.
 """

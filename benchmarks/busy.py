@@ -30,8 +30,8 @@ from nlnet.evaluation.metrics import psnr, ssim
 from nlnet.evaluation.protocol import luma
 from nlnet.files.one_file import Settings, denoise_file
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.network.parallel import available_cpus
 from nlnet.noise import add_noise
+from nlnet.parallel import available_cpus
 
 RESULTS = Path(__file__).resolve().parent / "results" / "busy.json"
 SIGMA = 25.0
@@ -83,7 +83,7 @@ def _torch_entries(gray: np.ndarray) -> dict[str, Entry]:
     denoiser = Denoiser()
     networks = {
         backend: NLNet.from_model(nlnet.load_model("gray-5x5-s25"), backend=backend)
-        for backend in ("kernels", "plain")
+        for backend in ("engine", "plain")
     }
 
     def train(backend: str) -> None:
@@ -91,7 +91,7 @@ def _torch_entries(gray: np.ndarray) -> dict[str, Entry]:
 
     return {
         "torch.Denoiser": lambda: denoiser(batch / 255, SIGMA / 255),
-        "a training step": lambda: train("kernels"),
+        "a training step": lambda: train("engine"),
         "a training step, plain torch": lambda: train("plain"),
     }
 
@@ -122,7 +122,7 @@ def time_entry(entry: Entry) -> tuple[float, float]:
 def measure(entries: dict[str, Entry]) -> list[dict[str, Any]]:
     """Time all entries, alone and beside busy loops."""
     for entry in entries.values():
-        entry()  # compiles and loads what it takes
+        entry()  # loads what it takes
     alone = {name: time_entry(entry) for name, entry in entries.items()}
     with busy_loops(available_cpus()):
         beside = {name: time_entry(entry) for name, entry in entries.items()}

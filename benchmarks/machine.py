@@ -9,14 +9,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from nlnet.engine import describe_engine
 from nlnet.evaluation.checkout import checkout_commit
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 
 PACKAGES = (
     "nlnet",
     "numpy",
-    "numba",
-    "llvmlite",
     "bm3d",
     "opencv-python-headless",
     "scikit-image",
@@ -32,6 +31,7 @@ def describe_run() -> dict[str, Any]:
         "machine": {
             "cpu": _cpu_model(),
             "cpus": available_cpus(),
+            "engine": describe_engine(),
             "system": f"{platform.system()} {platform.machine()}",
             "load_before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         },

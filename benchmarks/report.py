@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.phases import PHASES
-
 QUIET_LOAD = 0.5
 """Average load up to which a machine counts as quiet."""
 
@@ -33,7 +31,7 @@ def write_json(report: dict[str, Any], path: Path) -> None:
 
 def format_report(report: dict[str, Any]) -> str:
     """Return all tables as text."""
-    tables = [*_format_results(report), _format_notes(report), _format_phases(report)]
+    tables = [*_format_results(report), _format_notes(report)]
     return "\n\n".join([_format_head(report), *tables])
 
 
@@ -104,14 +102,6 @@ def _format_row(row: dict[str, Any]) -> list[str]:
 
 def _or_dash(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
-
-
-def _format_phases(report: dict[str, Any]) -> str:
-    phases = report["phases_ms_one_thread"]
-    names = (*PHASES, "total")
-    rows = [[name, *(f"{phases[family][name]:.1f}" for family in phases)] for name in names]
-    title = "nlnet by phase: ms in one thread, small image"
-    return "\n".join([title, format_table(["phase", *phases], rows)])
 
 
 def _rounded(value: Any) -> Any:

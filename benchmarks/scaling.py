@@ -25,7 +25,7 @@ import nlnet
 import nlnet.dask
 from benchmarks.machine import describe_run
 from benchmarks.report import format_table, write_json
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 
 RESULTS = Path(__file__).resolve().parent / "results" / "scaling.json"
 SIDE = 2040
@@ -168,7 +168,7 @@ def _cluster(count: int) -> Iterator[Client]:
 
 
 def _warm_up() -> None:
-    """Load, or compile, everything before the clock starts."""
+    """Load everything before the clock starts."""
     for model, channels in MODELS.items():
         shape = (64, 64) if channels == 1 else (64, 64, channels)
         nlnet.denoise(np.full(shape, 128, np.uint8), SIGMA, model=model, threads=1)

@@ -11,12 +11,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.families import FAMILIES, REFERENCE, load_family
+from benchmarks.families import FAMILIES, REFERENCE
 from benchmarks.machine import describe_run
 from benchmarks.memory import measure_memory
 from benchmarks.methods import Method
 from benchmarks.peak import operations_per_pixel, sgemm_rate
-from benchmarks.phases import time_phases
 from benchmarks.pictures import CHANNELS, SIZES, Picture, make_pictures
 from benchmarks.registry import BUILDERS, keys_of
 from benchmarks.threads import limit_threads
@@ -59,7 +58,6 @@ def run_suite(settings: Settings) -> dict[str, Any]:
     report = describe_run()
     rates = {threads: sgemm_rate(threads) for threads in settings.threads}
     rows: list[dict[str, Any]] = []
-    phases: dict[str, dict[str, float]] = {}
     names: set[str] = set()
     for kind in CHANNELS:
         methods: dict[str, Method] | None = None
@@ -69,8 +67,6 @@ def run_suite(settings: Settings) -> dict[str, Any]:
             names.update(picture.name for picture in pictures)
             methods = methods or _tuned_methods(kind, pictures[0], settings)
             rows += _measure_size(methods, size, pictures, settings, rates)
-            if size == "small":
-                phases.update(_measure_phases(methods, pictures[0], settings))
     return {
         **report,
         "protocol": {
@@ -81,7 +77,6 @@ def run_suite(settings: Settings) -> dict[str, Any]:
         },
         "sgemm_gflops": {str(count): round(rate / 1e9, 1) for count, rate in rates.items()},
         "results": rows,
-        "phases_ms_one_thread": phases,
     }
 
 
@@ -163,17 +158,6 @@ def _share(key: str, picture: Picture, timing: Timing, rate: float) -> float | N
     if key not in FAMILIES:
         return None
     return operations_per_pixel(FAMILIES[key]) * picture.pixels / timing.seconds / rate
-
-
-def _measure_phases(
-    methods: dict[str, Method], picture: Picture, settings: Settings
-) -> dict[str, dict[str, float]]:
-    found = {}
-    for family in (key for key in methods if key in FAMILIES):
-        model, _ = load_family(family, settings.sigma)
-        seconds = time_phases(model, picture, settings.repeats)
-        found[family] = {phase: 1e3 * value for phase, value in seconds.items()}
-    return found
 
 
 def _per_pixel(peak: int | None, picture: Picture) -> float | None:

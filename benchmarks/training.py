@@ -1,7 +1,7 @@
-"""Speed of training: the kernels with Appendix A's gradients against plain torch with autograd.
+"""Speed of training: the engine with Appendix A's gradients against plain torch with autograd.
 
 ``python -m benchmarks.training``: one batch, the same groups, negative PSNR forward and backward
-through the whole five-stage gray 5x5 network, in one run; then the kernels' time per pixel for
+through the whole five-stage gray 5x5 network, in one run; then the engine's time per pixel for
 crops of several sizes, which shows that the cost grows with the pixels and with nothing else.
 """
 
@@ -21,7 +21,7 @@ from benchmarks.machine import describe_run
 from benchmarks.report import format_table, write_json
 from benchmarks.threads import limit_threads
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 from nlnet.torch import NLNet
 
 RESULTS = Path(__file__).resolve().parent / "results" / "training.json"
@@ -42,11 +42,11 @@ def main() -> None:
     with limit_threads(arguments.threads):
         steps, difference = compare_paths(arguments.batch, arguments.repeats, arguments.threads)
         growth = growth_with_pixels(arguments.batch, arguments.repeats, arguments.threads)
-    ratio = steps["plain"] / steps["kernels"]
+    ratio = steps["plain"] / steps["engine"]
     print(f"forward and backward, {arguments.batch} crops of 128x128, {arguments.threads} threads")
     rows = [(name, f"{1e3 * seconds:.1f}") for name, seconds in steps.items()]
     print(format_table(["path", "ms"], rows))
-    print(f"plain / kernels: {ratio:.1f}; gradients differ by {difference:.1e} of the largest\n")
+    print(f"plain / engine: {ratio:.1f}; gradients differ by {difference:.1e} of the largest\n")
     header = ["crop", "ns/pixel forward+backward", "ns/pixel matching"]
     print(
         format_table(header, [(f"{n}x{n}", f"{s:.0f}", f"{m:.0f}") for n, (s, m) in growth.items()])
@@ -58,7 +58,7 @@ def main() -> None:
             "threads": arguments.threads,
             "repeats": arguments.repeats,
             "seconds": steps,
-            "plain_over_kernels": ratio,
+            "plain_over_engine": ratio,
             "relative_gradient_difference": difference,
             "ns_per_pixel": {
                 str(side): {"forward_backward": step, "matching": matching}
@@ -73,10 +73,10 @@ def compare_paths(batch: int, repeats: int, threads: int) -> tuple[dict[str, flo
     """Return the seconds of a step by path, and the gradients' largest relative difference."""
     clean, noisy = make_batch(batch, 128)
     networks = {
-        "kernels": NLNet(NetworkConfig(), backend="kernels", threads=threads),
+        "engine": NLNet(NetworkConfig(), backend="engine", threads=threads),
         "plain": NLNet(NetworkConfig(), backend="plain"),
     }
-    groups = networks["kernels"].find_groups(noisy)
+    groups = networks["engine"].find_groups(noisy)
     rounds: dict[str, list[float]] = {name: [] for name in networks}
     for network in networks.values():
         step(network, clean, noisy, groups)  # warm
@@ -92,11 +92,11 @@ def compare_paths(batch: int, repeats: int, threads: int) -> tuple[dict[str, flo
 
 
 def growth_with_pixels(batch: int, repeats: int, threads: int) -> dict[int, tuple[float, float]]:
-    """Return ns per pixel of a step through the kernels, and of matching, by the crops' side.
+    """Return ns per pixel of a step through the engine, and of matching, by the crops' side.
 
     The sizes take turns, so that a slow spell of the machine does not fall on one of them.
     """
-    network = NLNet(NetworkConfig(), backend="kernels", threads=threads)
+    network = NLNet(NetworkConfig(), backend="engine", threads=threads)
     work: dict[int, tuple[Callable[[], object], Callable[[], object]]] = {}
     for side in CROPS:
         clean, noisy = make_batch(batch, side)

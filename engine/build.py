@@ -114,9 +114,14 @@ class Build:
         return self._link(self.folder / self.target.library, self.objects(), flags)
 
     def program(self, source: Path, flags: Sequence[str] = ()) -> Path:
-        """Build a program from one C or C++ file and all of the engine, and return its path."""
+        """Build a program with all of the engine inside, and return its path.
+
+        Its sources are the given one and those whose names begin with its name and ``_``.
+        """
+        more = source.parent.glob(f"{source.stem}_*{source.suffix}")
+        own = [Unit(path) for path in (source, *sorted(more))]
         suffix = {"windows": ".exe", "wasi": ".wasm"}.get(self.target.system, "")
-        objects = self._compile([Unit(source), *units(self.target)])
+        objects = self._compile([*own, *units(self.target)])
         flags = [*program_flags(self.target, self.compiler), *flags]
         return self._link(self.folder / f"{source.stem}{suffix}", objects, flags)
 
@@ -128,7 +133,9 @@ class Build:
     def _object(self, unit: Unit) -> Path:
         flags = [*self.target.code_flags, *self.flags, *unit.flags, "-c", str(unit.source)]
         command = [*self.compiler.for_target(self.target), *flags]
-        made_from = digest([unit.source, *ENGINE.rglob("*.h")], *command)
+        folders = {ENGINE / "include", ENGINE / "src", unit.source.parent}
+        headers = [header for folder in folders for header in folder.rglob("*.h")]
+        made_from = digest([unit.source, *headers], *command)
         path = self.folder / f"{unit.name}-{made_from}.o"
         if not path.exists():
             for old in self.folder.glob(f"{unit.name}-*.o"):

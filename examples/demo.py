@@ -26,7 +26,6 @@ def main() -> None:
     noisy = add_noise(clean, SIGMA, SEED).astype(np.float32)
     model = nlnet.load_model("color-5x5-s25")
     print(f"{PHOTO.name}, {clean.shape[1]} x {clean.shape[0]} pixels, noise of sigma {SIGMA}")
-    print("the first call compiles the code, once on a machine ...", flush=True)
 
     denoised, first = timed_denoise(noisy, model)
     warm = statistics.median(timed_denoise(noisy, model)[1] for _ in range(WARM_CALLS))

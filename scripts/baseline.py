@@ -1,8 +1,10 @@
-"""Runs the numerical tests as on the smallest CPU: ``python -m scripts.baseline``.
+"""Runs the numerical tests as on smaller CPUs: ``python -m scripts.baseline``.
 
 Vectors of another width add in another order, and a multiply-add rounds once instead of twice. A
-test that passes on one CPU only would fail for somebody else; here numpy, OpenBLAS, numba and torch
-do without whatever this CPU has beyond their baseline. Arguments are passed on to pytest.
+test that passes on one CPU only would fail for somebody else. So they run once more for each of the
+engine's instruction sets that this CPU has besides its best one; and with the smallest of them,
+numpy, OpenBLAS and torch do without whatever this CPU has beyond their baseline, too. Arguments are
+passed on to pytest.
 """
 
 from __future__ import annotations
@@ -15,34 +17,33 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import threadpoolctl
 
-ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / "build" / "numba-baseline"
+from nlnet.engine import describe_engine
+from nlnet.engine.library import SET_VARIABLE, SETS, available_sets, instruction_set
 
-# The core of OpenBLAS, and the CPU and features of numba, by platform.machine().
-_SMALLEST = {
-    "x86_64": ("Nehalem", "nehalem", "+sse4.2,+popcnt"),
-    "AMD64": ("Nehalem", "nehalem", "+sse4.2,+popcnt"),
-    "aarch64": ("ARMV8", "generic", "+neon"),
-    "arm64": ("ARMV8", "generic", "+neon"),
-}
+ROOT = Path(__file__).resolve().parent.parent
+
+# The core of OpenBLAS, by platform.machine().
+_SMALLEST_CORE = {"x86_64": "Nehalem", "AMD64": "Nehalem", "aarch64": "ARMV8", "arm64": "ARMV8"}
 
 
 def smallest_environment() -> dict[str, str]:
     """Return the environment in which processes use baseline features only."""
-    core, cpu, cpu_features = _SMALLEST[platform.machine()]
     return {
         **os.environ,
         "NPY_DISABLE_CPU_FEATURES": " ".join(_numpy_features()),
-        "OPENBLAS_CORETYPE": core,
-        "NUMBA_CPU_NAME": cpu,
-        "NUMBA_CPU_FEATURES": cpu_features,
-        "NUMBA_CACHE_DIR": str(CACHE),
+        "OPENBLAS_CORETYPE": _SMALLEST_CORE[platform.machine()],
+        SET_VARIABLE: available_sets()[0],
         "ATEN_CPU_CAPABILITY": "default",
     }
+
+
+def environments() -> list[dict[str, str]]:
+    """Return the smallest environment, and those of the engine's sets up to the best."""
+    between = [name for name in available_sets()[1:] if SETS[name] != instruction_set()]
+    return [smallest_environment(), *({**os.environ, SET_VARIABLE: name} for name in between)]
 
 
 def features() -> dict[str, Any]:
@@ -53,7 +54,7 @@ def features() -> dict[str, Any]:
     return {
         "numpy": _numpy_features(),
         "openblas": sorted({library["architecture"] for library in cores}),
-        "numba": _numba_vector_bits(),
+        "engine": describe_engine(),
         "torch": torch.backends.cpu.get_cpu_capability(),
     }
 
@@ -80,29 +81,21 @@ def _numpy_features() -> list[str]:
     return found
 
 
-def _numba_vector_bits() -> int:
-    """Return the width of the vectors that numba makes of a plain loop."""
-
-    @numba.njit
-    def scale(values: Any) -> None:
-        for place in range(values.size):
-            values[place] *= 3
-
-    scale(np.ones(64, np.float32))
-    (assembly,) = scale.inspect_asm().values()
-    return 512 if "%zmm" in assembly else 256 if "%ymm" in assembly else 128
-
-
 def main() -> int:
     """Run pytest on the numerical tests; say beforehand what is used and what is left out."""
-    if platform.machine() not in _SMALLEST:
+    if platform.machine() not in _SMALLEST_CORE:
         print(f"No smaller CPU is known for {platform.machine()}: nothing to run.")
         return 0
     full, smallest = features(), features_of_the_smallest()
     for library, value in full.items():
         print(f"{library}: {smallest[library]} instead of {value}")
     command = [sys.executable, "-m", "pytest", "-m", "numerical and not slow", *sys.argv[1:]]
-    return subprocess.run(command, cwd=ROOT, env=smallest_environment(), check=False).returncode
+    for environment in environments():
+        print(f"{SET_VARIABLE}={environment[SET_VARIABLE]}", flush=True)
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        if code:
+            return code
+    return 0
 
 
 if __name__ == "__main__":

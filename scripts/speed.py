@@ -144,7 +144,7 @@ def _cells(report: Report, kind: str, method: str | None) -> list[str]:
 def format_commands(content: dict[str, Any]) -> str:
     """Return the table of whole commands."""
     names = {
-        "256x256, first run": "256x256, the very first run, which compiles",
+        "256x256, first run": "256x256, the very first run",
         "256x256": "256x256",
         "100 megapixels": "100 megapixels",
     }
@@ -163,12 +163,12 @@ def format_commands(content: dict[str, Any]) -> str:
 
 def format_training(content: dict[str, Any]) -> str:
     """Return what a step of training takes, and how that grows."""
-    kernels, plain = content["seconds"]["kernels"], content["seconds"]["plain"]
+    engine, plain = content["seconds"]["engine"], content["seconds"]["plain"]
     difference = content["relative_gradient_difference"]
     sentences = [
         "On two cores, the forward and backward pass of the five-stage gray 5x5 network on 4 crops",
-        f"of 128x128 takes {kernels:.3f} s in nlnet's own code and {plain:.3f} s in plain torch",
-        f"operations with autograd, which is {content['plain_over_kernels']:.1f} times as long. The",
+        f"of 128x128 takes {engine:.3f} s in the engine and {plain:.3f} s in plain torch",
+        f"operations with autograd, which is {content['plain_over_engine']:.1f} times as long. The",
         f"gradients agree to {difference:.0e}. The time is proportional to the number of pixels,",
         "plus some overhead for small crops, which have few tiles to share and more border",
         f"(`make bench-training` on commit {content['commit'][:7]},",

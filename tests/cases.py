@@ -6,8 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nlnet.engine import tasks
+from nlnet.network import color
 from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import find_groups
 from nlnet.network.parameters import StageParameters, filters_from_mix, odd_from_half
+from nlnet.network.potentials import cubic_basis, table_intervals, table_step
+from nlnet.network.prepared import make_network
+from nlnet.network.recursion import BOX, denoise_rows
+
+TILE_COLUMNS = 64
+"""Columns of a stage's tiles; those of matching have twice as many."""
 
 SMALL = NetworkConfig(stages=2, patch_size=3, group_size=3, window=5, rbf_count=11, odd=False)
 """Few filters and wide Gaussians: central differences of every entry take seconds."""
@@ -97,3 +106,52 @@ def assert_close(actual: object, wanted: object, relative: float) -> None:
     scale = np.max(np.abs(np.asarray(wanted)))
     assert scale > 0
     np.testing.assert_allclose(actual, wanted, rtol=0, atol=relative * scale)
+
+
+def denoise_planes(noisy: np.ndarray, config: NetworkConfig, stages, **options) -> np.ndarray:
+    """One image in memory, (C, H, W) on the 0-255 scale, through `denoise_rows`."""
+    denoised = np.full_like(noisy, np.nan)
+
+    def write(first: int, rows: np.ndarray) -> None:
+        denoised[:, first : first + rows.shape[1]] = rows
+
+    stages = [stage.astype(noisy.dtype) for stage in stages]
+    read = lambda first, last: noisy[:, first:last]  # noqa: E731
+    denoise_rows(read, write, noisy.shape, config, stages, **options)
+    return denoised
+
+
+def run_stages(config, stages, estimate, noisy, groups, *, box=BOX, threads=1) -> tasks.Run:
+    """A batch of working planes through stages, as training runs them."""
+    network = make_network(config, [stage.astype(noisy.dtype) for stage in stages])
+    options = {"box": box, "project_last": True, "threads": threads}
+    return tasks.forward(network, estimate, noisy, groups, **options)
+
+
+def run_batch(image: np.ndarray, config: NetworkConfig, stages, *, box=BOX) -> np.ndarray:
+    """The network as training runs it: match the whole image, then stage after stage."""
+    planes = to_working_planes(image[np.newaxis])
+    groups = find_groups(planes[:, 0], config)
+    run = run_stages(config, stages, planes, planes, groups, box=box)
+    return from_working_planes(run.estimates[-1])[0]
+
+
+def tabulated_psi(features: np.ndarray, coefficients: np.ndarray, config) -> np.ndarray:
+    """psi by its table, for (n, F) features and (F, M) coefficients, in numpy."""
+    intervals = table_intervals(config)
+    cubics = (coefficients @ cubic_basis(config).T).reshape(len(coefficients), intervals, 4)
+    place = np.clip((features + config.rbf_range) / table_step(config), 0, intervals)
+    interval = np.minimum(place.astype(int), intervals - 1)
+    c0, c1, c2, c3 = np.moveaxis(cubics[np.arange(len(coefficients)), interval], -1, 0)
+    t = place - interval
+    return ((c3 * t + c2) * t + c1) * t + c0
+
+
+def to_working_planes(images: np.ndarray) -> np.ndarray:
+    """From gray or RGB images, (..., C, H, W), to the planes the stages work on."""
+    return images if images.shape[-3] == 1 else color.transform(images, color.OPPONENT)
+
+
+def from_working_planes(planes: np.ndarray) -> np.ndarray:
+    """From the planes the stages work on back to gray or RGB images."""
+    return planes if planes.shape[-3] == 1 else color.transform(planes, color.RGB)

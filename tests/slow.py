@@ -1,6 +1,6 @@
 """The paper, slowly: every operator as loops or as the matrix the paper writes, in float64.
 
-This is the text the fast kernels are checked against, so it is written from the paper alone and
+This is the text the engine is checked against, so it is written from the paper alone and
 shares no code with them. Images are (C, H, W) arrays on the 0-255 scale, in RGB if C is 3; a
 "plane" is one (H, W) channel, and vec(plane) its pixels in row-major order. Everything is meant
 for images of 8 to 16 pixels a side.

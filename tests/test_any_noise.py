@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import denoise_planes
 
 import nlnet
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.recursion import denoise_planes
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Level
 from nlnet.noise.stabilisation import Anscombe, Curve

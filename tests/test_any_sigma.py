@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import denoise_planes
 
 import nlnet
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.recursion import denoise_planes
 
 pytestmark = pytest.mark.numerical
 

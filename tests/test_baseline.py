@@ -15,6 +15,6 @@ def test_no_library_uses_more_than_the_baseline() -> None:
     assert baseline.features_of_the_smallest() == {
         "numpy": [],
         "openblas": ["Nehalem"],
-        "numba": 128,
+        "engine": "nlnet engine 1, SSE2",
         "torch": "DEFAULT",
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import denoise_planes
 
 import nlnet
 import nlnet.denoising.coarse_to_fine
@@ -20,7 +21,6 @@ from nlnet.denoising.coarse_to_fine import (
 )
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.recursion import denoise_planes
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Level
 

@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import few_levels, noise
+from cases import few_levels, noise, to_working_planes
 from conftest import noisy_pixels, small_model
 
 import nlnet
 from nlnet.errors import InputError, ModelError
 from nlnet.model.model import Model, load_model
 from nlnet.network.matching import find_groups
-from nlnet.network.parallel import Workers
-from nlnet.network.recursion import to_working_planes
 
 pytestmark = pytest.mark.numerical
 
@@ -105,9 +103,8 @@ def test_groups_to_the_bit(name: str, ties: bool, monkeypatch: pytest.MonkeyPatc
     weights = np.random.default_rng(0).integers(1, 2**40, (model.config.group_size, 2))
 
     def fingerprints(planes: np.ndarray, *_: object) -> np.ndarray:
-        with Workers(1) as workers:
-            luminance = to_working_planes(planes.astype(np.float32))[0]
-            groups = find_groups(luminance, model.config, workers)
+        luminance = to_working_planes(planes.astype(np.float32))[:1]
+        groups = find_groups(luminance, model.config, threads=1)[0]
         found = np.sum(groups * weights, axis=(-2, -1)).astype(np.float64)
         return np.broadcast_to(found, planes.shape)
 

@@ -42,7 +42,7 @@ STARTER = """
 import os, sys
 import numpy, nlnet.files.many_files, nlnet.files.plan
 from nlnet.cli import main
-# Imports and compiles here, so that each run starts at once.
+# Imports and loads here, so that each run starts at once.
 nlnet.denoise(numpy.zeros((64, 64), "u1"), 25, model=sys.argv[-1], threads=1)
 for _ in sys.stdin:
     pid = os.fork()

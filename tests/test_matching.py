@@ -12,19 +12,17 @@ from hypothesis.extra import numpy as hnp
 
 from nlnet.errors import InputError
 from nlnet.network.config import NetworkConfig
-from nlnet.network.kernels.matching import TILE_COLUMNS
-from nlnet.network.kernels.simd.vectors import WIDE_LANES as LANES
-from nlnet.network.matching import BAND_ROWS, find_groups
-from nlnet.network.parallel import Workers
+from nlnet.network.matching import find_groups
 
 pytestmark = pytest.mark.numerical
 
 DEFAULT = NetworkConfig(window=9)
+BAND_ROWS, TILE_COLUMNS = 32, 128  # of a tile, at most
+LANES = 16  # of the widest vectors
 
 
 def match(image: np.ndarray, config: NetworkConfig, threads: int = 1) -> np.ndarray:
-    with Workers(threads) as workers:
-        return find_groups(image, config, workers)
+    return find_groups(image[np.newaxis], config, threads)[0]
 
 
 def group_distances(image: np.ndarray, groups: np.ndarray, config: NetworkConfig) -> np.ndarray:
@@ -100,9 +98,9 @@ def test_large_windows_on_wide_images(window, width):
     np.testing.assert_array_equal(match(image, config), brute_force(image, config))
 
 
-@pytest.mark.parametrize("patch_size", [11, 17, 19, 35])
+@pytest.mark.parametrize("patch_size", [11, 17, 19, 35, 63])
 def test_patches_wider_than_a_vector(patch_size):
-    image = few_levels(40, 75)
+    image = few_levels(64, 75)
     config = NetworkConfig(window=5, patch_size=patch_size)
     np.testing.assert_array_equal(match(image, config), brute_force(image, config))
 
@@ -212,8 +210,8 @@ def test_too_few_patches_at_a_corner_is_an_error(window, group_size, shape):
         match(np.zeros(shape, np.float32), config)
 
 
-def test_progress_counts_the_tiles():
-    shares: list[float] = []
-    with Workers(1) as workers:
-        find_groups(few_levels(2 * BAND_ROWS, 20), DEFAULT, workers, shares.append)
-    assert shares == [0.5, 1.0]
+def test_images_of_a_batch_do_not_mix():
+    images = few_levels(5, 40, 30)
+    found = find_groups(images, DEFAULT, threads=3)
+    for image, groups in zip(images, found, strict=True):
+        np.testing.assert_array_equal(groups, brute_force(image, DEFAULT))

@@ -13,33 +13,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slow
-from cases import SMALL, assert_close, central_differences, noise, random_groups, random_stages
+from cases import (
+    SMALL,
+    TILE_COLUMNS,
+    assert_close,
+    central_differences,
+    denoise_planes,
+    from_working_planes,
+    noise,
+    random_groups,
+    random_stages,
+    run_batch,
+    run_stages,
+)
 
-from nlnet.network import recursion as network
+from nlnet.engine import tasks
+from nlnet.errors import InputError
 from nlnet.network.config import NetworkConfig
-from nlnet.network.matching import find_groups
-from nlnet.network.parallel import Workers
 from nlnet.network.parameters import initial_parameters
-from nlnet.network.recursion import BOX, StageRun, denoise_planes
-from nlnet.network.stage import Stage
-from nlnet.network.sweep import Sweep
-from nlnet.network.tiles import TILE
+from nlnet.network.prepared import make_network, prepare
+from nlnet.network.recursion import BOX, TILE_ROWS_TO_CHOOSE, denoise_rows, least_memory
 
 pytestmark = pytest.mark.numerical
 
-
-def make_run(config, stages, *, exact=False, box=BOX) -> StageRun:
-    made = [Stage(stage, config, exact=exact) for stage in stages]
-    return StageRun(made, box, project_every_stage=config.project_every_stage)
-
-
-def run_batch(image, config, stages, *, exact=False, box=BOX) -> np.ndarray:
-    """The network as training runs it: match the whole image, then stage after stage."""
-    planes = network.to_working_planes(image[np.newaxis])
-    with Workers(1) as workers:
-        groups = find_groups(planes[0, 0], config, workers)[np.newaxis]
-        run = make_run(config, stages, exact=exact, box=box)
-        return network.from_working_planes(run.forward(planes, planes, groups, workers))[0]
+TILE_ROWS = TILE_ROWS_TO_CHOOSE[0]
 
 
 # --- Against the paper -----------------------------------------------------------------------
@@ -65,17 +62,10 @@ def test_network_is_the_slow_version(channels, patch_size, project_every_stage):
     free = slow.network(image, stages, config, clip=False)
     # The box matters; a color comes back from its opponent planes within rounding of a limit.
     assert 0.02 < np.mean((wanted < 1e-9) | (wanted > 255 - 1e-9)) < 0.8
-    np.testing.assert_allclose(
-        run_batch(image, config, stages, exact=True), wanted, rtol=0, atol=1e-9
-    )
-    np.testing.assert_allclose(
-        run_batch(image, config, stages, exact=True, box=None), free, rtol=0, atol=1e-9
-    )
     # The table's error is some 1e-5 of psi's range; a pixel sums a few hundred of its values.
-    np.testing.assert_allclose(denoise_planes(image, config, stages), wanted, rtol=0, atol=1e-3)
-    np.testing.assert_allclose(
-        denoise_planes(image, config, stages, box=None), free, rtol=0, atol=1e-3
-    )
+    for run in (denoise_planes, run_batch):
+        np.testing.assert_allclose(run(image, config, stages), wanted, rtol=0, atol=1e-3)
+        np.testing.assert_allclose(run(image, config, stages, box=None), free, rtol=0, atol=1e-3)
 
 
 def test_a_group_may_be_the_patch_alone():
@@ -102,50 +92,35 @@ def test_gradients_through_stages_and_box_are_central_differences(channels, proj
     cotangent = np.random.default_rng(5).standard_normal(shape)
     groups = random_groups((1, 8, 7), config)
 
-    with Workers(1) as workers:
+    def loss(x=estimate, y=noisy, parameters=stages) -> float:
+        run = run_stages(config, parameters, x, y, groups)
+        return np.vdot(cotangent, run.estimates[-1])
 
-        def loss(x=estimate, y=noisy, parameters=stages) -> float:
-            run = make_run(config, parameters, exact=True)
-            return np.vdot(cotangent, run.forward(x, y, groups, workers))
+    def changed(number: int, **values) -> float:
+        other = dataclasses.replace(stages[number], **values)
+        return loss(parameters=[*stages[:number], other, *stages[number + 1 :]])
 
-        def changed(number: int, **values) -> float:
-            other = dataclasses.replace(stages[number], **values)
-            return loss(parameters=[*stages[:number], other, *stages[number + 1 :]])
+    run = run_stages(config, stages, estimate, noisy, groups)
+    gradients = tasks.backward(run, cotangent)
 
-        run, tape = make_run(config, stages, exact=True), []
-        run.forward(estimate, noisy, groups, workers, tape=tape)
-        gradients, of_estimate, of_noisy = run.backward(cotangent, noisy, groups, workers, tape)
+    boxed = run.updates if project_every_stage else run.updates[-1:]
+    for update in boxed:  # clipped here and there, but nowhere near a kink
+        rgb = from_working_planes(update)
+        assert 0.01 < np.mean((rgb < 0) | (rgb > 255)) < 0.7
+        assert min(np.abs(rgb).min(), np.abs(rgb - 255).min()) > 1e-3
 
-        boxed = tape if project_every_stage else tape[-1:]
-        for step in boxed:  # clipped here and there, but nowhere near a kink
-            rgb = network.from_working_planes(step.update)
-            assert 0.01 < np.mean((rgb < 0) | (rgb > 255)) < 0.7
-            assert min(np.abs(rgb).min(), np.abs(rgb - 255).min()) > 1e-3
-
-        assert_close(of_estimate, central_differences(lambda x: loss(x=x), estimate, 1e-4), 1e-6)
-        assert_close(of_noisy, central_differences(lambda y: loss(y=y), noisy, 1e-4), 1e-6)
-        for number, gradient in enumerate(gradients):
-            for name, step in STEPS.items():
-                wanted = central_differences(
-                    lambda value, number=number, name=name: changed(number, **{name: value}),
-                    np.asarray(getattr(stages[number], name)),
-                    step,
-                )
-                assert_close(getattr(gradient, name), wanted, 1e-6)
-
-
-def test_one_stage_object_may_stand_at_several_places():
-    config = dataclasses.replace(SMALL, stages=2, project_every_stage=False)
-    parameters = random_stages(config)[1]
-    image = noise(1, 1, 9, 9, std=100.0)
-    groups = random_groups((1, 9, 9), config)
-    with Workers(1) as workers:
-        one, other = Stage(parameters, config), Stage(parameters, config)
-        outputs = [
-            StageRun(stages, BOX, project_every_stage=False).forward(image, image, groups, workers)
-            for stages in ([one, one], [one, other])
-        ]
-    np.testing.assert_array_equal(*outputs)
+    wanted = central_differences(lambda x: loss(x=x), estimate, 1e-4)
+    assert_close(gradients.estimate, wanted, 1e-6)
+    assert_close(gradients.noisy, central_differences(lambda y: loss(y=y), noisy, 1e-4), 1e-6)
+    for number in range(len(stages)):
+        for name, step in STEPS.items():
+            wanted = central_differences(
+                lambda value, number=number, name=name: changed(number, **{name: value}),
+                np.asarray(getattr(stages[number], name)),
+                step,
+            )
+            of_all = gradients.step_sizes if name == "step_size" else getattr(gradients, name)
+            assert_close(of_all[number], wanted, 1e-6)
 
 
 # --- The sweep down the image ----------------------------------------------------------------
@@ -156,10 +131,10 @@ def test_one_stage_object_may_stand_at_several_places():
     ("channels", "shape"),
     [
         (1, (5, 40)),
-        (1, (TILE - 1, 20)),
-        (3, (TILE, 17)),
-        (1, (TILE + 1, TILE + 1)),
-        (3, (4 * TILE + 9, 70)),
+        (1, (TILE_ROWS - 1, 20)),
+        (3, (TILE_ROWS, 17)),
+        (1, (TILE_ROWS + 1, TILE_COLUMNS + 1)),
+        (3, (4 * TILE_ROWS + 9, 70)),
     ],
 )
 def test_denoising_in_a_sweep_is_the_whole_image_at_once(channels, shape, project_every_stage):
@@ -172,13 +147,13 @@ def test_denoising_in_a_sweep_is_the_whole_image_at_once(channels, shape, projec
     np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("tile_rows", [1, 7, 16, 64])
+@pytest.mark.parametrize("tile_rows", [8, 11, 16, 64])
 @pytest.mark.parametrize(("window", "height"), [(3, 90), (31, 130), (31, 131)])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window, height, threads):
     config = NetworkConfig(stages=3, patch_size=3, group_size=4, window=window)
     stages = random_stages(config)
-    image = noise(1, height, 21)
+    image = noise(1, height, 70)
     swept = np.full_like(image, np.nan)
     rows_read: list[int] = []
 
@@ -189,8 +164,8 @@ def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window
     def write(first: int, rows: np.ndarray) -> None:
         swept[:, first : first + rows.shape[1]] = rows
 
-    with Workers(threads) as workers:
-        Sweep(read, write, image.shape, config, stages, box=BOX, tile_rows=tile_rows).run(workers)
+    options = {"box": BOX, "threads": threads, "tile_rows": tile_rows}
+    tasks.denoise(make_network(config, stages), read, write, image.shape, **options)
     np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
     assert rows_read == list(range(height))
 
@@ -301,7 +276,7 @@ def test_several_threads_of_the_program_may_denoise_at_once():
 def test_progress_goes_from_nothing_to_one_and_can_stop_the_work():
     config = NetworkConfig(stages=2, window=7)
     stages = initial_parameters(config)
-    image = noise(1, 3 * TILE, 40)
+    image = noise(1, 3 * TILE_ROWS, 40)
     shares: list[float] = []
     denoise_planes(image, config, stages, progress=shares.append)
     assert shares == sorted(shares)
@@ -319,9 +294,8 @@ def test_progress_goes_from_nothing_to_one_and_can_stop_the_work():
 IN_A_PROCESS_OF_ITS_OWN = """
 import hashlib, json, sys
 import numpy as np
-from cases import noise, random_stages
+from cases import denoise_planes, noise, random_stages
 from nlnet.network.config import NetworkConfig
-from nlnet.network.recursion import denoise_planes
 
 def peak_memory():
     try:  # On Linux getrusage has the peak of the process that started this one, too.
@@ -383,3 +357,50 @@ def test_color_stays_in_the_box_to_the_bit():
     output = denoise_planes(image, config, random_stages(config))
     assert output.min() == 0.0
     assert output.max() == 255.0
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+def test_the_least_memory_is_accepted_and_less_is_not():
+    config = NetworkConfig(channels=3, stages=2, window=9)
+    stages = random_stages(config)
+    image = noise(3, 100, 90).astype(np.float32)
+    least = least_memory(image.shape, config, 2)
+    whole = denoise_planes(image, config, stages, threads=2)
+    less = denoise_planes(image, config, stages, threads=2, max_memory=least)
+    np.testing.assert_allclose(less, whole, rtol=0, atol=0.05)
+    with pytest.raises(InputError, match=f"max_memory is {least - 1} bytes.*at least {least}"):
+        denoise_planes(image, config, stages, threads=2, max_memory=least - 1)
+
+
+def test_memory_grows_with_the_width_and_not_with_the_height():
+    config = NetworkConfig()
+    one, tall, wide = (
+        least_memory((1, height, width), config, 2)
+        for height, width in ((2000, 1000), (200_000, 1000), (2000, 2000))
+    )
+    assert tall < 1.01 * one
+    assert 1.5 * one < wide
+
+
+def test_a_network_is_made_once_for_the_same_values():
+    config = NetworkConfig(stages=2)
+    stages = random_stages(config)
+    network = prepare(config, stages)
+    assert prepare(config, [dataclasses.replace(stage) for stage in stages]) is network
+    assert prepare(config, [stage.astype(np.float32) for stage in stages]) is not network
+    assert prepare(dataclasses.replace(config, project_every_stage=False), stages) is not network
+
+
+def test_rows_that_do_not_fit_are_errors():
+    config = NetworkConfig(stages=1, window=9)
+    stages = random_stages(config)
+
+    def denoise(read) -> None:
+        denoise_rows(read, lambda first, rows: None, (1, 40, 50), config, stages)
+
+    with pytest.raises(InputError, match="float32 of shape"):
+        denoise(lambda first, last: np.zeros((1, last - first, 50), np.float32))
+    with pytest.raises(InputError, match=r"\(1, \d+, 49\)"):
+        denoise(lambda first, last: np.zeros((1, last - first, 49)))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import denoise_planes
 
 from nlnet.evaluation.metrics import psnr
 from nlnet.model.matlab import import_author_model
-from nlnet.network.recursion import denoise_planes
 
 pytestmark = pytest.mark.numerical
 

@@ -1,4 +1,4 @@
-"""The torch module: its plain path against the kernels, autograd against Appendix A."""
+"""The torch module: its plain path against the engine, autograd against Appendix A."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import dataclasses
 
 import numpy as np
 import pytest
-from cases import SMALL, assert_close, few_levels, noise, random_groups, random_stages
+from cases import (
+    SMALL,
+    TILE_COLUMNS,
+    assert_close,
+    denoise_planes,
+    few_levels,
+    from_working_planes,
+    noise,
+    random_groups,
+    random_stages,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -15,13 +25,11 @@ from nlnet.errors import InputError, ModelError
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
-from nlnet.network.parallel import Workers
 from nlnet.network.parameters import dct_basis, initial_parameters
-from nlnet.network.recursion import BOX, denoise_planes, from_working_planes
-from nlnet.network.tiles import TILE
+from nlnet.network.recursion import BOX
 
 torch = pytest.importorskip("torch")
-from nlnet.torch import NLNet, kernels, plain  # noqa: E402
+from nlnet.torch import NLNet, engine, plain  # noqa: E402
 
 pytestmark = pytest.mark.numerical
 
@@ -39,52 +47,45 @@ def tensors_of(stages) -> list[plain.StageTensors]:
     ]
 
 
-# --- Plain path against kernels --------------------------------------------------------------
+# --- Plain path against the engine -----------------------------------------------------------
 
 
-def plain_run(estimate, noisy, groups, stages, config, box, *, exact):
+def plain_run(estimate, noisy, groups, stages, config, box):
     members = plain.flat_members(groups)
     for number, stage in enumerate(stages, start=1):
-        estimate = plain.stage(estimate, noisy, members, stage, config, exact=exact)
+        estimate = plain.stage(estimate, noisy, members, stage, config)
         if box and (config.project_every_stage or number == len(stages)):
             estimate = plain.project(estimate, box)
     return estimate
 
 
-def kernel_run(estimate, noisy, groups, stages, config, box, *, exact):
-    return kernels.run_stages(estimate, noisy, groups, stages, config, box, exact=exact)
-
-
-def assert_paths_agree(config: NetworkConfig, shape: tuple[int, int], *, exact: bool) -> None:
+def assert_paths_agree(config: NetworkConfig, shape: tuple[int, int]) -> None:
     """Outputs and all gradients, for a batch of two, with a box that many pixels leave."""
     box = (70.0, 190.0)
     size = (2, config.channels, *shape)
     groups = torch.from_numpy(random_groups((2, *shape), config))
     cotangent = torch.from_numpy(noise(*size, seed=7) - 128)
     results = []
-    for run in (plain_run, kernel_run):
+    for run in (plain_run, engine.run_stages):
         stages = tensors_of(random_stages(config))
         estimate = torch.tensor(noise(*size, std=60.0), requires_grad=True)
         noisy = torch.tensor(noise(*size, std=60.0, seed=3), requires_grad=True)
-        output = run(estimate, noisy, groups, stages, config, box, exact=exact)
+        output = run(estimate, noisy, groups, stages, config, box)
         leaves = [estimate, noisy, *(tensor for stage in stages for tensor in stage)]
         gradients = torch.autograd.grad(output, leaves, cotangent)
         results.append([array.detach().numpy() for array in (output, *gradients)])
-    plain_results, kernel_results = results
-    for ours, autograds in zip(kernel_results, plain_results, strict=True):
+    plain_results, engine_results = results
+    for ours, autograds in zip(engine_results, plain_results, strict=True):
         assert ours.dtype == np.float64
         assert_close(ours, autograds, 1e-10)
     images = from_working_planes(plain_results[0])
     assert 0.02 < np.mean(np.isclose(images, 70) | np.isclose(images, 190)) < 0.9
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["exact", "table"])
 @pytest.mark.parametrize("project_every_stage", [True, False], ids=["every", "end"])
 @pytest.mark.parametrize("odd", [True, False], ids=["odd", "free"])
 @pytest.mark.parametrize(("channels", "patch_size", "shape"), [(1, 5, (12, 11)), (3, 3, (9, 14))])
-def test_outputs_and_all_gradients_agree(
-    channels, patch_size, shape, odd, project_every_stage, exact
-):
+def test_outputs_and_all_gradients_agree(channels, patch_size, shape, odd, project_every_stage):
     config = NetworkConfig(
         channels=channels,
         stages=3,
@@ -95,13 +96,13 @@ def test_outputs_and_all_gradients_agree(
         odd=odd,
         project_every_stage=project_every_stage,
     )
-    assert_paths_agree(config, shape, exact=exact)
+    assert_paths_agree(config, shape)
 
 
 @pytest.mark.parametrize("patch_size", [3, 7])
 def test_outputs_and_all_gradients_agree_beyond_a_tile(patch_size):
     config = NetworkConfig(stages=1, patch_size=patch_size, group_size=3, window=31)
-    assert_paths_agree(config, (TILE + 6, TILE + 2), exact=False)
+    assert_paths_agree(config, (TILE_COLUMNS + 6, TILE_COLUMNS + 2))
 
 
 @pytest.mark.parametrize("patch_size", [3, 5, 7, 9])
@@ -117,8 +118,7 @@ def test_plain_synthesis_is_the_adjoint_of_analysis(shape, patch_size):
     assert abs(difference) < 1e-12 * Lx.norm() * z.norm()
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["exact", "table"])
-def test_numerical_gradients(exact):
+def test_numerical_gradients():
     config = dataclasses.replace(SMALL, patch_size=3, rbf_count=5)
     groups = torch.from_numpy(random_groups((1, 5, 6), config))
     stages = tensors_of(random_stages(config))
@@ -127,19 +127,12 @@ def test_numerical_gradients(exact):
 
     def run(estimate, noisy, *values):
         given = [plain.StageTensors(*values[i : i + 4]) for i in range(0, len(values), 4)]
-        return kernels.run_stages(
-            estimate, noisy, groups, given, config, BOX, exact=exact, threads=1
-        )
+        return engine.run_stages(estimate, noisy, groups, given, config, BOX, threads=1)
 
     assert torch.autograd.gradcheck(run, (*planes, *flat), eps=1e-6, atol=1e-4, rtol=1e-5)
 
 
 # --- Matching ----------------------------------------------------------------------------------
-
-
-def kernel_groups(images: np.ndarray, config: NetworkConfig) -> np.ndarray:
-    with Workers(1) as workers:
-        return np.stack([find_groups(image, config, workers) for image in images])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +146,7 @@ def kernel_groups(images: np.ndarray, config: NetworkConfig) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("levels", [1, 3, 256])
-def test_plain_matching_gives_the_groups_of_the_kernel(
+def test_plain_matching_gives_the_groups_of_the_engine(
     patch_size, group_size, window, shape, levels
 ):
     # Of integers all sums are exact, whatever their order; ties are many.
@@ -161,7 +154,7 @@ def test_plain_matching_gives_the_groups_of_the_kernel(
     images = few_levels(2, *shape, levels=levels)
     found = plain.find_groups(torch.from_numpy(images), config)
     assert found.dtype == torch.int8
-    np.testing.assert_array_equal(found.numpy(), kernel_groups(images, config))
+    np.testing.assert_array_equal(found.numpy(), find_groups(images, config))
 
 
 @settings(max_examples=25, deadline=None)
@@ -175,14 +168,14 @@ def test_plain_matching_gives_the_groups_of_the_kernel(
 def test_plain_matching_of_any_small_image(image):
     config = NetworkConfig(patch_size=3, group_size=8, window=7)
     found = plain.find_groups(torch.from_numpy(image[np.newaxis]), config)
-    np.testing.assert_array_equal(found.numpy(), kernel_groups(image[np.newaxis], config))
+    np.testing.assert_array_equal(found.numpy(), find_groups(image[np.newaxis], config))
 
 
 def test_plain_matching_of_a_group_of_one():
     config = NetworkConfig(patch_size=3, group_size=1, window=7)
     images = few_levels(2, 9, 10)
     found = plain.find_groups(torch.from_numpy(images), config)
-    np.testing.assert_array_equal(found.numpy(), kernel_groups(images, config))
+    np.testing.assert_array_equal(found.numpy(), find_groups(images, config))
 
 
 @pytest.mark.parametrize("value", [1e19, 3e38])
@@ -190,7 +183,7 @@ def test_plain_matching_of_distances_beyond_float32(value):
     images = np.where(few_levels(1, 20, 30, levels=2) > 0, value, -value).astype(np.float32)
     config = NetworkConfig(window=9)
     found = plain.find_groups(torch.from_numpy(images), config)
-    np.testing.assert_array_equal(found.numpy(), kernel_groups(images, config))
+    np.testing.assert_array_equal(found.numpy(), find_groups(images, config))
 
 
 def test_plain_matching_of_an_image_too_small_is_an_error():
@@ -215,7 +208,7 @@ def test_backends_agree_end_to_end(channels, project_every_stage):
     # Many pixels leave the box; the luminance is exact, and so are the groups.
     images = np.round(noise(2, channels, 13, 15, std=80.0) / 3) * 3
     outputs, gradients = [], []
-    for backend in ("kernels", "plain"):
+    for backend in ("engine", "plain"):
         network = module(config, backend=backend)
         noisy = torch.tensor(images, requires_grad=True)
         output = network(noisy)
@@ -230,7 +223,7 @@ def test_backends_agree_end_to_end(channels, project_every_stage):
             assert not ours.any()
 
 
-@pytest.mark.parametrize("backend", ["auto", "kernels", "plain"])
+@pytest.mark.parametrize("backend", ["auto", "engine", "plain"])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_batch_is_denoised_as_its_images_are(channels, backend):
     config = NetworkConfig(channels=channels, stages=2, window=9)
@@ -245,7 +238,7 @@ def test_a_batch_is_denoised_as_its_images_are(channels, backend):
 
 def test_known_groups_and_parts_of_the_network():
     config = NetworkConfig(stages=3, window=9, project_every_stage=False)
-    for backend in ("kernels", "plain"):
+    for backend in ("engine", "plain"):
         network = module(config, backend=backend)
         planes = torch.from_numpy(noise(1, 1, 12, 13, std=80.0))
         groups = network.find_groups(planes)
@@ -268,7 +261,7 @@ def test_a_batch_of_the_wrong_shape_is_an_error(shape):
         network(torch.zeros(shape))
 
 
-@pytest.mark.parametrize("backend", ["kernels", "plain"])
+@pytest.mark.parametrize("backend", ["engine", "plain"])
 def test_an_image_too_small_is_an_error(backend):
     network = NLNet(NetworkConfig(stages=1), backend=backend)
     with pytest.raises(InputError, match="20x4 pixels"):
@@ -331,7 +324,7 @@ def test_filters_keep_zero_mean_and_unit_norm_whatever_the_mix():
     assert not np.allclose(filters, dct_basis(5), atol=0.1)
 
 
-@pytest.mark.parametrize("backend", ["kernels", "plain"])
+@pytest.mark.parametrize("backend", ["engine", "plain"])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_gradients_reach_all_parameters_but_the_first_step_size(channels, backend):
     config = NetworkConfig(channels=channels, stages=2, window=9)
@@ -344,7 +337,7 @@ def test_gradients_reach_all_parameters_but_the_first_step_size(channels, backen
         assert reached == (name != "stages.0.step_size"), name
 
 
-@pytest.mark.parametrize("backend", ["kernels", "plain"])
+@pytest.mark.parametrize("backend", ["engine", "plain"])
 def test_a_step_down_the_gradient_lowers_the_loss(backend):
     config = NetworkConfig(stages=2, window=9)
     network = NLNet(config, initial_parameters(config), backend=backend)

@@ -281,7 +281,7 @@ def test_the_team_of_one_and_the_plain_network_see_the_same_loss(data: Path) -> 
     settings = settings_from_mapping(recipe(precision="float64", greedy=LBFGS))
     crops = CropSource([picture(n)[np.newaxis] for n in range(4)], settings)
     losses = []
-    for backend in ("kernels", "plain"):
+    for backend in ("engine", "plain"):
         with Team(threads=1) as team:
             network = NLNet(settings.network, starting_parameters(settings), threads=1)
             network.backend = backend

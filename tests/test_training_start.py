@@ -6,15 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from cases import run_stages
 
 from nlnet.arrays import Array
 from nlnet.errors import ModelError
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parallel import Workers
 from nlnet.network.parameters import initial_parameters
-from nlnet.network.recursion import StageRun
-from nlnet.network.stage import Stage
 from nlnet.training.start import adapt_model, enlarge_filters
 
 CONFIG = NetworkConfig(stages=2, window=9)
@@ -24,11 +22,8 @@ MODEL = Model(
 
 
 def run(planes: Array, groups: Array, stages: tuple, config: NetworkConfig) -> Array:
-    prepared = [Stage(stage.astype(np.float64), config) for stage in stages]
-    with Workers(1) as workers:
-        return StageRun(prepared, None, project_every_stage=True).forward(
-            planes[np.newaxis], planes[np.newaxis], groups[np.newaxis], workers
-        )[0]
+    images = planes[np.newaxis]
+    return run_stages(config, stages, images, images, groups[np.newaxis], box=None).estimates[-1, 0]
 
 
 def random_groups(rng: np.random.Generator, height: int, width: int) -> Array:

@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 from drawings.photo import Photo
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
-from nlnet.network.parallel import Workers
 
 COLORS = ("#e4572e", "#17a398", "#f2b705")
 
@@ -22,8 +21,7 @@ def draw_groups(
     photo: Photo, pixels: Mapping[str, tuple[int, int]], config: NetworkConfig
 ) -> Figure:
     """Draw the photo with search windows, each window enlarged, and the patches found in it."""
-    with Workers() as workers:
-        groups = find_groups(photo.noisy, config, workers)
+    groups = find_groups(photo.noisy[np.newaxis], config)[0]
     figure = Figure(figsize=(11, 4.3), layout="constrained")
     whole, details = figure.add_gridspec(1, 2, width_ratios=(5.9, 5.1))
     overview = figure.add_subplot(whole)

@@ -108,7 +108,7 @@ typedef struct {
     nlnet_rows noisy, denoised; /* not the same memory */
     double low, high;           /* the intensity box; low > high: none */
     int32_t threads;            /* how many may work at once, at most */
-    int32_t tile_rows;          /* 8 or more: fewer take less memory; 0: as many as are fast */
+    int32_t tile_rows;          /* 8 to 4096: fewer take less memory; 0: as many as are fast */
 } nlnet_denoise_task;
 
 /* Find the groups of a batch of images: (batch, height, width) of the network's element type, all

@@ -213,9 +213,9 @@ nlnet_job *make(const nlnet_network *network, const nlnet_backward_task &task, M
     Backward<T> *job = memory.take<Backward<T>>(1);
     make_run<T>(job, network, plan, make_box<T>(task.forward.low, task.forward.high),
                 task.forward.threads, scratch, memory);
-    T *sums = memory.take<T>(plan.passes * plan.batch * plan.chunks() *
-                             Backward<T>::sum_size(shape));
-    double *step_sums = memory.take<double>(plan.passes * plan.batch);
+    T *sums =
+        memory.take<T>(plan.passes, plan.batch, plan.chunks(), Backward<T>::sum_size(shape));
+    double *step_sums = memory.take<double>(plan.passes, plan.batch);
     if (job == nullptr) return nullptr;
     job->run = Backward<T>::run_task;
     job->task = task.forward;

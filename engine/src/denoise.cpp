@@ -134,9 +134,10 @@ nlnet_job *make(const nlnet_network *network, const nlnet_denoise_task &task, Me
     Denoising<T> *job = memory.take<Denoising<T>>(1);
     make_run<T>(job, network, plan, make_box<T>(task.low, task.high), task.threads, scratch,
                 memory);
-    const int64_t buffer = plan.most_rows() * shape.channels * plan.width;
-    T *taken = task.noisy.data == nullptr ? memory.take<T>(buffer) : nullptr;
-    T *given = task.denoised.data == nullptr ? memory.take<T>(buffer) : nullptr;
+    // Rows that are not in memory pass through here.
+    const int64_t rows = plan.most_rows(), planes = shape.channels;
+    T *taken = task.noisy.data ? nullptr : memory.take<T>(rows, planes, plan.width);
+    T *given = task.denoised.data ? nullptr : memory.take<T>(rows, planes, plan.width);
     if (job == nullptr) return nullptr;
     job->run = Denoising<T>::run_task;
     job->task = task;
@@ -166,7 +167,8 @@ nlnet_status nlnet_denoise(const nlnet_network *network, const nlnet_denoise_tas
     if (status != NLNET_OK) return status;
     const bool single = network->element == NLNET_FLOAT;
     const size_t element = single ? sizeof(float) : sizeof(double);
-    const bool rows_fit = task->tile_rows == 0 || task->tile_rows >= 8;
+    const bool rows_fit = task->tile_rows == 0 || (task->tile_rows >= kLeastTileRows &&
+                                                   task->tile_rows <= kMostTileRows);
     // Only its size may be asked for without an image.
     const bool image_fits =
         memory == nullptr || (usable(task->noisy, element) && usable(task->denoised, element));

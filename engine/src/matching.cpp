@@ -2,13 +2,13 @@
 //
 // A part of a tile keeps, for each pixel, its best candidates so far, while all offsets of the
 // window pass by from the centre outwards, a batch at a time: first the distances of all patches at
-// these offsets, then, for each pixel, those of the candidates that beat its worst one. The distance
-// of two patches serves both of them, so only half of the offsets are measured.
+// these offsets, then, for each pixel, those of the candidates that beat its worst one. The
+// distance of two patches serves both of them, so only half of the offsets are measured.
 //
 // Every distance is summed in one fixed order, and candidates are ordered by (distance, rank of the
 // offset), whatever the order they come in: the groups do not depend on tiles, threads or the
-// instruction set. A candidate whose distance overflows is none; where that leaves fewer than K, the
-// pixel itself stands in.
+// instruction set. A candidate whose distance overflows is none; where that leaves fewer than K,
+// the pixel itself stands in.
 
 #include "matching/candidates.h"
 #include "matching/distances.h"
@@ -53,6 +53,13 @@ static void measure_offset(const Plan &plan, const MatchingTile<T> &part, int64_
     }
 }
 
+// No pixel has any candidate yet.
+static void clear(int64_t pixels, int levels, const Memory &memory) {
+    const Doubles far = Doubles(splat<Longs>(kFar));
+    for (int64_t i = 0; i < pixels * levels; i += kDoubles) store(far, memory.keys + i);
+    for (int64_t i = 0; i < pixels; i += kDoubles) store_distances(far, memory.worst + i);
+}
+
 // Turn the ranks in the keys' last bits into the offsets of the group's members.
 template <typename T>
 static void write_groups(const Plan &plan, const MatchingTile<T> &part, const Offsets &offsets,
@@ -65,7 +72,7 @@ static void write_groups(const Plan &plan, const MatchingTile<T> &part, const Of
             const double *key = row + x / kDoubles * kDoubles * plan.levels + x % kDoubles;
             groups[0] = groups[1] = 0;
             for (int64_t level = 0; level < plan.levels; ++level) {
-                int64_t bits;
+                uint64_t bits;
                 __builtin_memcpy(&bits, key + level * kDoubles, sizeof(bits));
                 __builtin_memcpy(groups + 2 * level + 2, offsets.offsets[bits & kRankBits], 2);
             }
@@ -81,8 +88,7 @@ static void match_part(const Plan &plan, const Offsets &offsets, const MatchingT
     const int64_t rows = part.bottom - part.top;
     const int pairs = (2 * plan.reach + 1) * (2 * plan.reach + 1) / 2;
     fill_strip(plan, part, memory.strip);
-    for (int64_t i = 0; i < rows * columns * plan.levels; ++i) memory.keys[i] = FLT_MAX;
-    for (int64_t i = 0; i < rows * columns; ++i) memory.worst[i] = FLT_MAX;
+    clear(rows * columns, plan.levels, memory);
     Candidates candidates;
     for (int first = 0; first < pairs; first += kBatch) {
         const int batch = pairs - first < kBatch ? pairs - first : kBatch;
@@ -93,9 +99,9 @@ static void match_part(const Plan &plan, const Offsets &offsets, const MatchingT
             const int64_t begin = number * plan.plane_size();
             measure_offset<Patch>(plan, part, columns, dy, dx, memory, memory.distances + begin);
             candidates.steps[2 * number] = begin;
-            candidates.ranks[2 * number] = pair[0];
+            candidates.keys[2 * number] = kKeyBase + uint64_t(pair[0]);
             candidates.steps[2 * number + 1] = begin - dy * plan.plane_stride - dx;
-            candidates.ranks[2 * number + 1] = pair[1];
+            candidates.keys[2 * number + 1] = kKeyBase + uint64_t(pair[1]);
         }
         for (int64_t row = 0; row < rows; ++row) {
             const int64_t start = (row + plan.reach) * plan.plane_stride + plan.margin;
@@ -153,6 +159,7 @@ static void match(const Shape &shape, const Offsets &offsets, const MatchingTile
     }
 }
 
+// The opponent colors, luminance first; products are added from left to right.
 template <typename T>
 static void to_working(int channels, const T *const *pixels, ptrdiff_t step, T *const *planes,
                        int64_t width) {

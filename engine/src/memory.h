@@ -9,15 +9,19 @@ class Memory {
   public:
     explicit Memory(void *start) : start_(static_cast<char *>(start)) {}
 
-    // Memory for `count` elements, at a cache line; NULL while counting.
-    template <typename T>
-    __attribute__((always_inline)) T *take(int64_t count) {
-        size_t bytes = 0, end = 0;
-        impossible_ |= count < 0 || __builtin_mul_overflow(size_t(count), sizeof(T), &bytes) ||
-                       bytes > kMost || __builtin_add_overflow(size_, bytes, &end) || end > kMost;
+    // Memory for a product of counts of elements, and for a vector behind them, at a cache line; NULL
+    // while counting.
+    template <typename T, typename... Counts>
+    __attribute__((always_inline)) T *take(Counts... counts) {
+        size_t bytes = sizeof(T);
+        const int64_t factors[] = {int64_t(counts)...};
+        for (const int64_t factor : factors) {
+            impossible_ |= factor < 0 || __builtin_mul_overflow(bytes, size_t(factor), &bytes);
+        }
+        impossible_ |= bytes > kMost || size_ > kMost;
         if (impossible_) return nullptr;
         char *here = start_ == nullptr ? nullptr : start_ + size_;
-        size_ = size_t(round_up(int64_t(end), kCacheLine));
+        size_ += size_t(round_up(int64_t(bytes + kRoom * sizeof(T)), kCacheLine));
         return reinterpret_cast<T *>(here);
     }
 

@@ -188,15 +188,6 @@ void rank_offsets(int window, int8_t (*offsets)[2], int32_t (*pairs)[2], int32_t
 }
 
 template <typename T>
-T *take_array(Memory &memory, int64_t count) {
-    T *array = memory.take<T>(count + kRoom);
-    if (array != nullptr) {
-        for (int i = 0; i < kRoom; i++) array[count + i] = 0;
-    }
-    return array;
-}
-
-template <typename T>
 void make_stages(const char *block, const Head &head, const Shape &shape, const Grid &grid,
                  Memory &memory, nlnet_network *network) {
     const bool single = head.element == 0;
@@ -206,10 +197,10 @@ void make_stages(const char *block, const Head &head, const Shape &shape, const 
     size_t start = sizeof(Head);
     for (int number = 0; number < shape.stages; number++) {
         const Place place = place_of(shape, start, single ? 4 : 8);
-        T *matrix = take_array<T>(memory, filters * pixels);
-        T *transposed = take_array<T>(memory, filters * pixels);
-        T *weights = take_array<T>(memory, shape.group);
-        T *cubics = take_array<T>(memory, shape.channels * filters * shape.intervals * 4);
+        T *matrix = memory.take<T>(filters, pixels);
+        T *transposed = memory.take<T>(filters, pixels);
+        T *weights = memory.take<T>(shape.group);
+        T *cubics = memory.take<T>(shape.channels, filters, shape.intervals, 4);
         if (cubics != nullptr) {
             for (int64_t f = 0; f < filters; f++) {
                 for (int64_t p = 0; p < pixels; p++) {
@@ -263,8 +254,8 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
         Memory pieces(round == 0 ? nullptr : memory);
         nlnet_network *made = pieces.take<nlnet_network>(1);
         Grid grid = {shape.intervals + 1, 2 * head.rbf_range / shape.intervals, nullptr, nullptr};
-        double *values = pieces.take<double>(int64_t(shape.rbf_count) * grid.nodes);
-        double *slopes = pieces.take<double>(int64_t(shape.rbf_count) * grid.nodes);
+        double *values = pieces.take<double>(shape.rbf_count, grid.nodes);
+        double *slopes = pieces.take<double>(shape.rbf_count, grid.nodes);
         const int64_t offset_count = int64_t(shape.window) * shape.window;
         auto offsets = reinterpret_cast<int8_t(*)[2]>(pieces.take<int8_t>(2 * offset_count));
         auto pairs = reinterpret_cast<int32_t(*)[2]>(pieces.take<int32_t>(offset_count));

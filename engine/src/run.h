@@ -103,19 +103,18 @@ void make_run(Run<T> *run, const nlnet_network *network, const Plan &plan, Box<T
     Held<T> *held = memory.take<Held<T>>(plan.sweeps);
     for (int number = 0; number < plan.sweeps; number++) {
         Held<T> pieces = {};
-        const int64_t row = shape.channels * plan.width;
-        if (plan.reads) pieces.read = memory.take<T>(plan.read_capacity() * row + kRoom);
+        if (plan.reads) {
+            pieces.read = memory.take<T>(plan.read_capacity(), shape.channels, plan.width);
+        }
         if (plan.passes > 0) {
-            const int64_t window = window_size(shape, plan.tile_rows);
-            pieces.between =
-                memory.take<T>((plan.passes - 1) * plan.pass_capacity() * row + kRoom);
-            pieces.parts = memory.take<T>(plan.passes * shape.channels * plan.parts_capacity() *
-                                              plan.tile_columns() * window +
-                                          kRoom);
-            if (plan.matches) {
-                pieces.groups = memory.take<int8_t>(plan.groups_capacity() * plan.tile_rows *
-                                                    plan.width * shape.group * 2);
-            }
+            pieces.between = memory.take<T>(plan.passes - 1, plan.pass_capacity(), shape.channels,
+                                            plan.width);
+            pieces.parts = memory.take<T>(plan.passes, shape.channels, plan.parts_capacity(),
+                                          plan.tile_columns(), window_size(shape, plan.tile_rows));
+        }
+        if (plan.passes > 0 && plan.matches) {
+            pieces.groups = memory.take<int8_t>(plan.groups_capacity(), plan.tile_rows, plan.width,
+                                                shape.group, 2);
         }
         if (held != nullptr) held[number] = pieces;
     }
@@ -149,6 +148,7 @@ inline bool big_enough(const Shape &shape, int64_t height, int64_t width) {
 
 constexpr int64_t kMostPixels = INT32_MAX;  // of a side
 constexpr int kMostThreads = 1024;
+constexpr int kLeastTileRows = 8, kMostTileRows = 4096;
 
 inline nlnet_status check_size(const nlnet_network *network, int64_t batch, int64_t height,
                                int64_t width, int threads) {

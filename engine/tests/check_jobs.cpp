@@ -62,21 +62,23 @@ nlnet_status run_task(Function function, const nlnet_network *network, const Des
 // A network of the engine's, in memory of its own.
 template <typename T>
 struct Made {
+    static constexpr nlnet_element kElement = sizeof(T) == 4 ? NLNET_FLOAT : NLNET_DOUBLE;
+    size_t bytes;
     unsigned char *block;
-    size_t bytes, size = 0;
-    Piece *piece = nullptr;
+    size_t size;
+    Piece piece;
     nlnet_network *network = nullptr;
 
-    Made(const plain::Network &values, nlnet_set set) {
-        const nlnet_element element = sizeof(T) == 4 ? NLNET_FLOAT : NLNET_DOUBLE;
-        block = plain::block_of<T>(values, &bytes);
-        nlnet_network_make(block, bytes, element, set, nullptr, &size, nullptr);
-        piece = new Piece(size);
-        nlnet_network_make(block, bytes, element, set, piece->memory, &size, &network);
+    Made(const plain::Network &values, nlnet_set set)
+        : block(plain::block_of<T>(values, &bytes)), size(needed(set)), piece(size) {
+        nlnet_network_make(block, bytes, kElement, set, piece.memory, &size, &network);
     }
-    ~Made() {
-        delete piece;
-        free(block);
+    ~Made() { free(block); }
+
+    size_t needed(nlnet_set set) const {
+        size_t most = 0;
+        nlnet_network_make(block, bytes, kElement, set, nullptr, &most, nullptr);
+        return most;
     }
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,3 +13,9 @@ FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """Float32 or float64."""
 Groups: TypeAlias = npt.NDArray[np.int8]
 """Offsets (dy, dx) of the members of each pixel's group: (H, W, K, 2)."""
+Box: TypeAlias = tuple[float, float]
+"""Intensities that an estimate is kept in: lowest and highest."""
+ReadRows: TypeAlias = Callable[[int, int], FloatArray]
+"""``read(first, last)`` returns rows of planes: (C, last - first, W)."""
+WriteRows: TypeAlias = Callable[[int, FloatArray], None]
+"""``write(first, rows)`` takes rows of planes: (C, n, W)."""

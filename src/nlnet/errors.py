@@ -23,5 +23,9 @@ class FileError(NLNetError, OSError):
     """A file that cannot be read or written."""
 
 
+class EngineError(NLNetError, RuntimeError):
+    """The native engine is missing, or lacks what is asked of it."""
+
+
 class Cancelled(NLNetError):  # noqa: N818 - it is the user's wish, not an error
     """The caller's ``progress`` function asked to stop the work."""

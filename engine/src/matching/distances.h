@@ -14,17 +14,18 @@ using Floats = Vector<float, kLanes<float>>;
 constexpr int kFloats = kLanes<float>;
 
 // Elements Step, Step + 1, ... of two vectors side by side.
-template <int Step, int Lanes = kFloats>
-NLNET_INLINE Floats shifted(Floats left, Floats right) {
+template <int Step, typename V>
+NLNET_INLINE V shifted(V left, V right) {
+    constexpr int kCount = sizeof(V) / sizeof(left[0]);
     if constexpr (Step == 0) {
         return left;
-    } else if constexpr (Lanes == 4) {
+    } else if constexpr (kCount == 4) {
         return __builtin_shufflevector(left, right, Step, Step + 1, Step + 2, Step + 3);
-    } else if constexpr (Lanes == 8) {
+    } else if constexpr (kCount == 8) {
         return __builtin_shufflevector(left, right, Step, Step + 1, Step + 2, Step + 3, Step + 4,
                                        Step + 5, Step + 6, Step + 7);
     } else {
-        static_assert(Lanes == 16, "4, 8 or 16 floats");
+        static_assert(kCount == 16, "4, 8 or 16 floats");
         return __builtin_shufflevector(left, right, Step, Step + 1, Step + 2, Step + 3, Step + 4,
                                        Step + 5, Step + 6, Step + 7, Step + 8, Step + 9, Step + 10,
                                        Step + 11, Step + 12, Step + 13, Step + 14, Step + 15);
@@ -56,8 +57,8 @@ struct RunningSum<1> {
     NLNET_INLINE Floats add(Floats value) { return value; }
 };
 
-// For each element of Count vectors side by side, the sum of N elements from it on; of elements that
-// reach beyond the last vector it is not to be used.
+// For each element of Count vectors side by side, the sum of N elements from it on. Where that
+// reaches beyond the last vector, the sum means nothing.
 template <int N, int Count>
 struct NeighbourSums {
     Floats sums[Count];
@@ -163,6 +164,15 @@ static void measure(const float *here, const float *there, int64_t pitch, int64_
     }
 }
 
+// sums[i] += values[i] for ascending i; the two may overlap if `values` is further on.
+static NLNET_INLINE void add_to(const float *values, float *sums, int64_t length) {
+    int64_t i = 0;
+    for (; i + kFloats <= length; i += kFloats) {
+        store(load<Floats>(sums + i) + load<Floats>(values + i), sums + i);
+    }
+    for (; i < length; ++i) sums[i] += values[i];
+}
+
 // Sums of `count` elements `step` apart, from each of `length` elements on; `sums` starts as a copy
 // of `values` and both have (count - 1) * step elements more.
 static void add_neighbours(const float *values, float *sums, int64_t length, int64_t step,
@@ -175,9 +185,8 @@ static void add_neighbours(const float *values, float *sums, int64_t length, int
         const int half = done;
         done = 2 * half + odd;
         const int64_t enough = length + (count - done) * step;
-        for (int64_t i = 0; i < enough; ++i) sums[i] += sums[i + half * step];
-        if (!odd) continue;
-        for (int64_t i = 0; i < enough; ++i) sums[i] += values[i + (done - 1) * step];
+        add_to(sums + half * step, sums, enough);
+        if (odd) add_to(values + (done - 1) * step, sums, enough);
     }
 }
 
@@ -189,12 +198,17 @@ static void measure_any(int patch, const float *here, const float *there, int64_
     const int64_t size = (rows + patch - 1) * pitch;
     const int64_t width = count + patch - 1;
     for (int64_t start = 0; start < size; start += pitch) {
-        for (int64_t x = start; x < start + width; ++x) {
-            const float difference = here[x] - there[x];
-            squares[x] = difference * difference;
-            sums[x] = squares[x];
+        int64_t x = start;
+        for (; x + kFloats <= start + width; x += kFloats) {
+            const Floats square = squared_difference(here + x, there + x);
+            store(square, squares + x);
+            store(square, sums + x);
         }
-        for (int64_t x = start + width; x < start + pitch; ++x) squares[x] = sums[x] = 0;
+        for (; x < start + width; ++x) {
+            const float difference = here[x] - there[x];
+            squares[x] = sums[x] = difference * difference;
+        }
+        for (; x < start + pitch; ++x) squares[x] = sums[x] = 0;
     }
     add_neighbours(squares, sums, (rows - 1) * pitch + width, pitch, patch);
     for (int64_t row = 0; row < rows; ++row) {

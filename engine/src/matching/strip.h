@@ -8,6 +8,11 @@ namespace nlnet {
 namespace NLNET_SET {
 namespace {
 
+// The index that symmetric padding shows: ... 1 0 | 0 1 2 | 2 1 ...
+NLNET_INLINE int64_t mirror(int64_t index, int64_t length) {
+    return index < 0 ? -1 - index : index >= length ? 2 * length - 1 - index : index;
+}
+
 // Copy the rows that the patches of all candidates cover, padded by symmetric boundaries; what is
 // left and right of the padding is infinite. `part` is [top, bottom) x [left, right) of the tile.
 template <typename T>
@@ -19,15 +24,11 @@ static void fill_strip(const Plan &plan, const MatchingTile<T> &part, float *str
     // Column c of the strip is the image's column c + shift.
     const int64_t shift = part.left - plan.margin - radius;
     for (int64_t y = first - radius; y < last + radius; ++y) {
-        const int64_t mirrored = y < 0 ? -1 - y : y >= part.height ? 2 * part.height - 1 - y : y;
-        const T *row = part.image.row(mirrored);
+        const T *row = part.image.row(mirror(y, part.height));
         for (int64_t column = 0; column < plan.strip_stride; ++column) {
             const int64_t x = column + shift;
-            if (x < -radius || x >= part.width + radius) {
-                strip[column] = __builtin_inff();
-            } else {
-                strip[column] = float(row[x < 0 ? -1 - x : x >= part.width ? 2 * part.width - 1 - x : x]);
-            }
+            const bool padded = x >= -radius && x < part.width + radius;
+            strip[column] = padded ? float(row[mirror(x, part.width)]) : __builtin_inff();
         }
         strip += plan.strip_stride;
     }

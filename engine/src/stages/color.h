@@ -62,7 +62,7 @@ static void project(int channels, T *const *planes, const Box<T> &box, int64_t w
 
 template <typename T>
 static NLNET_INLINE T where_inside(T value, const Box<T> &box, T result) {
-    return (value >= box.low) & (value <= box.high) ? result : T(0);
+    return ((value >= box.low) & (value <= box.high)) ? result : T(0);
 }
 
 // The Jacobian of the clip is 1 inside the box and 0 outside, Eq. (26) and (27).

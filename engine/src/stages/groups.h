@@ -30,6 +30,13 @@ template <typename T, typename S>
 static void sum_groups(const S &sizes, const Strip &strip, const T *window, const T *weights,
                        T *patches) {
     typedef typename Row<T>::V V;
+    constexpr int rows = S::patch_rows;
+    // All weights stay in registers beside the sums, where there are enough.
+    constexpr bool hold_weights =
+        S::known && rows * Row<T>::count + S::members < kRegisters;
+    V factors[hold_weights ? S::members : 1];
+    if constexpr (hold_weights)
+        repeat<S::members>([&](int k) NLNET_BODY { factors[k] = splat<V>(weights[k]); });
     const int patch = sizes.patch(), group = sizes.group(), columns = strip.columns;
     const int64_t stride = strip.stride;
     for (int row = 0; row < strip.rows; row++) {
@@ -37,16 +44,18 @@ static void sum_groups(const S &sizes, const Strip &strip, const T *window, cons
         const int8_t *members = strip.groups + row * strip.groups_stride;
         for (int x = 0; x < columns; x++, origin++, members += 2 * group) {
             if constexpr (S::known) {
-                constexpr int rows = S::patch_rows;
                 Row<T> sums[rows];
                 repeat<rows>([&](int i) NLNET_BODY { sums[i] = Row<T>::zero(); });
-                for (int k = 0; k < group; k++) {
+                const auto add = [&](int k, V weight) NLNET_BODY {
                     const T *place = origin + member_place(members + 2 * k, stride);
-                    const V weight = splat<V>(weights[k]);
                     repeat<rows>([&](int i) NLNET_BODY {
                         sums[i] = sums[i].plus(weight, Row<T>::read(place + i * stride));
                     });
-                }
+                };
+                if constexpr (hold_weights)
+                    repeat<S::members>([&](int k) NLNET_BODY { add(k, factors[k]); });
+                else
+                    for (int k = 0; k < group; k++) add(k, splat<V>(weights[k]));
                 repeat<rows>([&](int i) NLNET_BODY { sums[i].write(patches + i * patch); });
             } else {
                 for (int i = 0; i < patch; i++) {

@@ -174,7 +174,7 @@ static void differentiate_psi(const S &sizes, const Stage<T> &stage, int interva
             const V position = s * lookup.scale + lookup.origin;
             const V slope = ((3 * c[3] * t + 2 * c[2]) * t + c[1]) * lookup.scale;
             store(((c[3] * t + c[2]) * t + c[1]) * t + c[0], features + i);
-            store((position >= 0) & (position <= top) ? slope * d : V{}, cotangents + i);
+            store(((position >= 0) & (position <= top)) ? slope * d : V{}, cotangents + i);
             V powers[4] = {d, d * t, d * t * t, d * t * t * t};
             L::add(gradient + tables, places, powers);
         }

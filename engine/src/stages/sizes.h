@@ -17,6 +17,7 @@ struct Sizes {
         : patch_side(shape.patch), group_members(shape.group), window_reach(shape.reach()) {}
 
     static constexpr bool known = Patch != 0;
+    static constexpr int members = Group;
     static constexpr int patch_rows = Patch ? Patch : 1;  // for arrays that only known sizes use
     NLNET_INLINE int patch() const { return Patch ? Patch : patch_side; }
     NLNET_INLINE int group() const { return Group ? Group : group_members; }
@@ -84,11 +85,16 @@ struct Pack {
         });
         return pack;
     }
+    // The sum of all elements: halves are added until one is left.
     NLNET_INLINE T sum() const {
-        T total = 0;
-        for (int i = 0; i < count; i++)
-            for (int lane = 0; lane < lanes; lane++) total += part[i][lane];
-        return total;
+        V total = part[0];
+        repeat<count - 1>([&](int i) NLNET_BODY { total += part[i + 1]; });
+        if constexpr (lanes == 8)
+            total += __builtin_shufflevector(total, total, 4, 5, 6, 7, 0, 1, 2, 3);
+        if constexpr (lanes == 8)
+            total += __builtin_shufflevector(total, total, 2, 3, 0, 1, 6, 7, 4, 5);
+        if constexpr (lanes == 4) total += __builtin_shufflevector(total, total, 2, 3, 0, 1);
+        return total[0] + total[1];
     }
 };
 

@@ -162,7 +162,6 @@ def add_parser(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
     from nlnet.files.one_file import Settings
-    from nlnet.network.kernels.compile import on_first_compilation
 
     settings = Settings(
         sigma=arguments.sigma,
@@ -181,32 +180,31 @@ def run(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     if arguments.format is not None and arguments.output != STREAM:
         raise InputError("--format is for standard output; the suffix of a file names its format.")
-    with on_first_compilation(_say_that_it_compiles):
-        if uses_streams(arguments):
-            denoise_streams(
-                arguments,
-                lambda source, target: _denoise_one(source, target, settings, arguments),
-            )
-            return 0
-        if means_volume(arguments):
-            check_writes_images(arguments)
-            denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
-            return 0
-        if not _means_folder(arguments.inputs, arguments.output):
-            if arguments.scheduler is not None:
-                raise InputError(
-                    "--scheduler is for zarr and TIFF files and for folders of images, but the "
-                    f"input is {arguments.inputs[0]!r}."
-                )
-            _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
-            return 0
-        if arguments.preview is not None:
-            raise InputError("--preview shows one image, but the output is a folder.")
-        _check_folder_name(arguments.output)
+    if uses_streams(arguments):
+        denoise_streams(
+            arguments,
+            lambda source, target: _denoise_one(source, target, settings, arguments),
+        )
+        return 0
+    if means_volume(arguments):
+        check_writes_images(arguments)
+        denoise_out_of_core(Path(arguments.inputs[0]), output, settings, arguments)
+        return 0
+    if not _means_folder(arguments.inputs, arguments.output):
         if arguments.scheduler is not None:
-            with on_cluster(arguments.scheduler, settings) as cluster:
-                return denoise_many(output, settings, arguments, cluster)
-        return denoise_many(output, settings, arguments)
+            raise InputError(
+                "--scheduler is for zarr and TIFF files and for folders of images, but the "
+                f"input is {arguments.inputs[0]!r}."
+            )
+        _denoise_one(Path(arguments.inputs[0]), output, settings, arguments)
+        return 0
+    if arguments.preview is not None:
+        raise InputError("--preview shows one image, but the output is a folder.")
+    _check_folder_name(arguments.output)
+    if arguments.scheduler is not None:
+        with on_cluster(arguments.scheduler, settings) as cluster:
+            return denoise_many(output, settings, arguments, cluster)
+    return denoise_many(output, settings, arguments)
 
 
 def _noise(text: str) -> str | Noise | None:
@@ -226,13 +224,6 @@ def _noise(text: str) -> str | Noise | None:
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"--noise is {text!r}, which is not a text file.") from error
-
-
-def _say_that_it_compiles() -> None:
-    print(
-        "nlnet: compiling for this CPU; this takes some seconds, but only the first time",
-        file=sys.stderr,
-    )
 
 
 def _means_folder(inputs: Sequence[str], output: str) -> bool:

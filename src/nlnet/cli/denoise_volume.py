@@ -50,7 +50,7 @@ def denoise_out_of_core(
         from nlnet.dask.schedulers import Threads
         from nlnet.dask.targets import unfinished_path
     from nlnet.cli.progress import share_bar
-    from nlnet.network.parallel import available_cpus
+    from nlnet.parallel import available_cpus
 
     try:
         with _silent_libraries(), share_bar(source.name) as progress:

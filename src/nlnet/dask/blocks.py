@@ -21,7 +21,7 @@ import dask.array as da
 import numpy as np
 from dask.array.overlap import overlap, trim_internal
 
-from nlnet.arrays import Array, FloatArray
+from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
 from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.pages import PagePlan
 from nlnet.denoising.coarse_to_fine import enlarged, halve, scales_for
@@ -30,8 +30,6 @@ from nlnet.denoising.removal import Network, remove_noise
 from nlnet.denoising.strength import Shares
 from nlnet.inputs import check_finite, from_planes, to_planes
 from nlnet.model.model import Model
-from nlnet.network.projection import Box
-from nlnet.network.sweep import ReadRows, WriteRows
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
 

@@ -15,7 +15,7 @@ from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis
 from nlnet.network.config import NetworkConfig
-from nlnet.network.sweep_memory import least_memory
+from nlnet.network.recursion import least_memory
 
 _SIDES_IN_REACHES = (12, 8, 6, 4, 3, 2, 1)
 """Sides of blocks to choose from: at 12 times its halo a block costs 1.36 times its own pixels."""
@@ -157,7 +157,7 @@ def block_sides(
         # and its copy, at half the size.
         values = 3 * itemsize + (2 if scales > 1 else 0)
         held = values * pages * channels * rows * columns
-        needed = held + least_memory((channels, rows, columns), config, threads, 4)
+        needed = held + least_memory((channels, rows, columns), config, threads)
         if max_memory is None:
             fits = held <= _LARGE_BLOCK or reaches == _SIDES_IN_REACHES[-1]
         else:

@@ -11,13 +11,12 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from nlnet.arrays import Array
+from nlnet.arrays import Array, Box
 from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
 from nlnet.denoising.image import FAR_ABOVE, find_box
 from nlnet.denoising.stacks import Sigma, check_pages, sigma_of_pages
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
-from nlnet.network.projection import Box
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
 from nlnet.noise.estimation import SCALES
 from nlnet.noise.record import Noise

@@ -15,8 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array
-from nlnet.network.sweep import ReadRows, WriteRows
+from nlnet.arrays import Array, ReadRows, WriteRows
 
 Planes = npt.NDArray[np.float32]
 

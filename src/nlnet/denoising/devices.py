@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from nlnet.arrays import Box
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.projection import Box
 
 if TYPE_CHECKING:
     import torch

@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array, FloatArray
+from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
 from nlnet.denoising.coarse_to_fine import memory_of, remove_correlated, scales_for
 from nlnet.denoising.devices import CPU, denoise_on_device
 from nlnet.denoising.strength import Shares, blend
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.projection import Box
 from nlnet.network.recursion import denoise_rows
-from nlnet.network.sweep import ReadRows, WriteRows
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Level, Noise
 from nlnet.noise.stabilisation import Anscombe, Curve, Stabiliser

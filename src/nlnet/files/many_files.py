@@ -15,7 +15,7 @@ from nlnet.errors import Cancelled, FileError, NLNetError
 from nlnet.files.claims import claim
 from nlnet.files.one_file import Findings, Settings, denoise_file
 from nlnet.files.plan import Job
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 

@@ -57,15 +57,18 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         rules = {
             "channels": (self.channels in (1, 3), "1 or 3"),
-            "stages": (self.stages >= 1, "at least 1"),
-            "patch_size": (self.patch_size >= 3 and self.patch_size % 2 == 1, "odd, at least 3"),
+            "stages": (1 <= self.stages <= 1000, "from 1 to 1000"),
+            "patch_size": (
+                3 <= self.patch_size <= 63 and self.patch_size % 2 == 1,
+                "odd, from 3 to 63",
+            ),
             "window": (3 <= self.window <= 255 and self.window % 2 == 1, "odd, from 3 to 255"),
             "group_size": (1 <= self.group_size <= self.window**2, "from 1 to window squared"),
-            "rbf_count": (self.rbf_count >= 2, "at least 2"),
+            "rbf_count": (2 <= self.rbf_count <= 4096, "from 2 to 4096"),
             "rbf_range": (0 < self.rbf_range < math.inf, "above 0 and finite"),
             "rbf_std": (
-                self.rbf_std is None or 0 < self.rbf_std < math.inf,
-                "above 0 and finite",
+                self.rbf_std is None or self.rbf_range / 6000 <= self.rbf_std < math.inf,
+                "at least a 6000th of rbf_range, and finite",
             ),
         }
         for name, (holds, wanted) in rules.items():

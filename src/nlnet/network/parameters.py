@@ -181,7 +181,8 @@ def check_parameters(stages: Sequence[StageParameters], config: NetworkConfig) -
         _check_stage(stage, config, f"stage {number}")
 
 
-def _check_stage(stage: StageParameters, config: NetworkConfig, where: str) -> None:
+def check_shapes(stage: StageParameters, config: NetworkConfig, where: str = "a stage") -> None:
+    """Raise ModelError unless the arrays of a stage are of the shapes that the config says."""
     filters, patch_pixels = config.filter_count, config.patch_size**2
     wanted: dict[str, tuple[int, ...]] = {
         "filters": (filters, patch_pixels),
@@ -194,7 +195,12 @@ def _check_stage(stage: StageParameters, config: NetworkConfig, where: str) -> N
             raise ModelError(f"{name} of {where} has shape {value.shape}, but must be {shape}.")
         if value.dtype.kind != "f":
             raise ModelError(f"{name} of {where} is {value.dtype}, but must be floating point.")
-        if not np.isfinite(value).all():
+
+
+def _check_stage(stage: StageParameters, config: NetworkConfig, where: str) -> None:
+    check_shapes(stage, config, where)
+    for name in ("filters", "group_weights", "coefficients"):
+        if not np.isfinite(getattr(stage, name)).all():
             raise ModelError(f"{name} of {where} has values that are NaN or infinite.")
     if not math.isfinite(stage.step_size):
         raise ModelError(f"step_size of {where} is {stage.step_size}, but must be finite.")

@@ -1,8 +1,6 @@
-"""The learned potentials' derivatives psi of one stage, ready to be evaluated.
+"""How psi, a mixture of Gaussians, is evaluated: by a table of cubics with its values and slopes.
 
-A stage asks three things of them: psi(s), which its kernel evaluates from the `mixtures`, psi with
-its slope for the backward pass, and the gradient of the mixture coefficients. How psi is evaluated,
-by a table or exactly, is decided here and nowhere else.
+The engine makes the same table (``engine/src/network.cpp``); `nlnet.torch.plain` uses this one.
 """
 
 from __future__ import annotations
@@ -11,101 +9,11 @@ import functools
 
 import numpy as np
 
-from nlnet.arrays import Array, FloatArray
+from nlnet.arrays import FloatArray
 from nlnet.network.config import NetworkConfig
-from nlnet.network.kernels import rbf
-from nlnet.network.parallel import single_threaded_blas
 
 NODES_PER_STD = 5
 """Table nodes per standard deviation of a Gaussian; keeps the error below 1e-4 of psi's range."""
-
-
-class Potentials:
-    """psi of all channels and filters of one stage.
-
-    Parameters
-    ----------
-    coefficients : (channels, filters, M) array
-        Mixture coefficients pi; their dtype is the dtype of the computation.
-    config : NetworkConfig
-        Grid and width of the Gaussians.
-    exact : bool
-        Sum all Gaussians (slow; for tests) instead of looking psi up in a table.
-    """
-
-    def __init__(
-        self, coefficients: FloatArray, config: NetworkConfig, *, exact: bool = False
-    ) -> None:
-        self._config = config
-        self._exact = exact
-        empty = np.empty((*coefficients.shape[:2], 0, 4), coefficients.dtype)
-        cubics = empty if exact else tabulate(coefficients, config)
-        self._weights: Array = coefficients if exact else cubics
-        self.mixtures = [
-            rbf.Mixtures(
-                table,
-                weights,
-                -config.rbf_range,
-                table_step(config),
-                grid_spacing(config),
-                config.gaussian_std,
-            )
-            for table, weights in zip(cubics, coefficients, strict=True)
-        ]
-        """What :func:`nlnet.network.kernels.rbf.evaluate` needs, for each channel."""
-
-    def new_gradient(self) -> FloatArray:
-        """Zeros for :meth:`backward` to add to: one part per channel."""
-        return np.zeros_like(self._weights)
-
-    def backward(
-        self, channel: int, features: FloatArray, cotangents: FloatArray, gradient: FloatArray
-    ) -> None:
-        """Replace s by psi(s) and the cotangents d by psi'(s) d; add to the gradient."""
-        weights, lower = self._weights[channel], -self._config.rbf_range
-        if self._exact:
-            rbf.exact_backward(
-                features,
-                cotangents,
-                weights,
-                lower,
-                grid_spacing(self._config),
-                self._config.gaussian_std,
-                gradient[channel],
-            )
-        else:
-            rbf.tabulated_backward(
-                features, cotangents, weights, lower, table_step(self._config), gradient[channel]
-            )
-
-    def coefficient_gradient(self, gradient: FloatArray) -> FloatArray:
-        """Gradient of pi, (channels, filters, M), from what :meth:`backward` has added up."""
-        if self._exact:
-            return gradient
-        flat = gradient.reshape(*gradient.shape[:2], -1).astype(np.float64)
-        with single_threaded_blas:
-            return np.asarray(flat @ cubic_basis(self._config), dtype=gradient.dtype)
-
-
-def tabulate(coefficients: FloatArray, config: NetworkConfig) -> FloatArray:
-    """Return the cubics of all mixtures: (channels, filters, intervals, 4), not to be written to.
-
-    A model's tables are made once, not again for each of its images.
-    """
-    kind = coefficients.dtype.str
-    return _tabulated(coefficients.tobytes(), kind, coefficients.shape, config)
-
-
-@functools.lru_cache(maxsize=32)
-def _tabulated(
-    content: bytes, kind: str, shape: tuple[int, ...], config: NetworkConfig
-) -> FloatArray:
-    coefficients = np.frombuffer(content, kind).reshape(shape).astype(np.float64)
-    with single_threaded_blas:
-        table = coefficients @ cubic_basis(config).T
-    table = table.reshape(*shape[:2], table_intervals(config), 4).astype(kind)
-    table.flags.writeable = False
-    return table
 
 
 def grid_spacing(config: NetworkConfig) -> float:

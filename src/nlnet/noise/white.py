@@ -25,7 +25,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, to_planes
-from nlnet.network.parallel import single_threaded_blas
+from nlnet.parallel import single_threaded_blas
 
 _MIN_SIDE = 8
 _MAX_PATCHES = 160_000

@@ -1,4 +1,4 @@
-"""NLNet as an ``nn.Module``: the learned values, and the choice between kernels and torch."""
+"""NLNet as an ``nn.Module``: the learned values, and the choice between engine and torch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nlnet.arrays import Box
+from nlnet.engine.memory import Workspace
 from nlnet.errors import InputError
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
-from nlnet.network.parallel import Workers
 from nlnet.network.parameters import (
     StageParameters,
     check_parameters,
@@ -22,11 +23,10 @@ from nlnet.network.parameters import (
     half_from_odd,
     initial_parameters,
 )
-from nlnet.network.projection import Box
 from nlnet.network.recursion import BOX
-from nlnet.torch import kernels, plain
+from nlnet.torch import engine, plain
 
-Backend = Literal["auto", "kernels", "plain"]
+Backend = Literal["auto", "engine", "plain"]
 
 
 class NLNetStage(nn.Module):
@@ -74,7 +74,7 @@ class NLNetStage(nn.Module):
 class NLNet(nn.Module):
     """The non-local network for batches of images on the 0-255 scale.
 
-    On the CPU it runs through the same kernels as :func:`nlnet.denoise`, with their hand-written
+    On the CPU it runs through the same engine as :func:`nlnet.denoise`, with its hand-written
     backward pass; on any other device in plain torch operations.
 
     Parameters
@@ -85,12 +85,10 @@ class NLNet(nn.Module):
         Values to start from; by default those that training starts from.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
-    backend : {"auto", "kernels", "plain"}
-        "auto" takes the kernels on the CPU and torch operations elsewhere.
+    backend : {"auto", "engine", "plain"}
+        "auto" takes the engine on the CPU and torch operations elsewhere.
     threads : int, optional
-        Threads of the kernels; by default all CPUs the process may use.
-    exact : bool
-        Evaluate psi exactly instead of by its table (slow; for tests).
+        Threads of the engine; by default all CPUs the process may use.
 
     Examples
     --------
@@ -108,7 +106,6 @@ class NLNet(nn.Module):
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
-        exact: bool = False,
     ) -> None:
         super().__init__()
         if stages is None:
@@ -118,7 +115,7 @@ class NLNet(nn.Module):
         self.box = box
         self.backend: Backend = backend
         self.threads = threads
-        self.exact = exact
+        self._workspace = Workspace()
         self.stages = nn.ModuleList(NLNetStage(stage, config) for stage in stages)
 
     @classmethod
@@ -154,34 +151,32 @@ class NLNet(nn.Module):
         `project_last` is False and the network projects only at its end.
         """
         stages = [stage.tensors() for stage in self.stages[first:last]]  # type: ignore[operator]
-        project_last = project_last or self.config.project_every_stage
-        box = self.box if project_last else None
-        if self._uses_kernels(noisy):
-            return kernels.run_stages(
+        if self._uses_engine(noisy):
+            return engine.run_stages(
                 estimate,
                 noisy,
                 groups,
                 stages,
                 self.config,
-                box,
+                self.box,
+                project_last=project_last,
                 threads=self.threads,
-                exact=self.exact,
+                workspace=self._workspace,
             )
         members = plain.flat_members(groups)
         for number, stage in enumerate(stages, start=1):
-            estimate = plain.stage(estimate, noisy, members, stage, self.config, exact=self.exact)
-            if box and (self.config.project_every_stage or number == len(stages)):
-                estimate = plain.project(estimate, box)
+            estimate = plain.stage(estimate, noisy, members, stage, self.config)
+            last = number == len(stages) and project_last
+            if self.box and (self.config.project_every_stage or last):
+                estimate = plain.project(estimate, self.box)
         return estimate
 
     def find_groups(self, planes: Tensor) -> Tensor:
         """Match the patches of the working planes' first channel: (B, H, W, K, 2) int8."""
-        if not self._uses_kernels(planes):
-            return plain.find_groups(planes[:, 0].detach(), self.config)
-        with Workers(self.threads) as workers:
-            images = planes[:, 0].detach().numpy()
-            found = [find_groups(image, self.config, workers) for image in images]
-        return torch.from_numpy(np.stack(found))
+        images = planes[:, 0].detach()
+        if not self._uses_engine(planes):
+            return plain.find_groups(images, self.config)
+        return torch.from_numpy(find_groups(images.numpy(), self.config, self.threads))
 
     def to_working_planes(self, images: Tensor) -> Tensor:
         """From gray or RGB images to the planes the stages work on."""
@@ -195,5 +190,5 @@ class NLNet(nn.Module):
         """Return the present values of all stages as plain float32 arrays."""
         return tuple(stage.export() for stage in self.stages)  # type: ignore[operator]
 
-    def _uses_kernels(self, like: Tensor) -> bool:
-        return self.backend == "kernels" or (self.backend == "auto" and like.device.type == "cpu")
+    def _uses_engine(self, like: Tensor) -> bool:
+        return self.backend == "engine" or (self.backend == "auto" and like.device.type == "cpu")

@@ -1,7 +1,8 @@
-"""The network in plain torch operations: any device, autograd, no kernel and no copy to the host.
+"""The network in plain torch operations: any device, autograd, and no copy to the host.
 
-The mathematics is that of :mod:`nlnet.network.stage`, in the order of the paper's Fig. 3: convolve
-with the filters, gather and sum the group's features, psi, and the transposes of these in reverse.
+The recursion is that of :mod:`nlnet.network.recursion`, in the order of the paper's Fig. 3:
+convolve with the filters, gather and sum the group's features, psi, and the transposes of these in
+reverse.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ def stage(
     members: Tensor,
     parameters: StageTensors,
     config: NetworkConfig,
-    *,
-    exact: bool = False,
 ) -> Tensor:
     """Return u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x) for (B, C, H, W) planes.
 
@@ -43,7 +42,7 @@ def stage(
     """
     filters, weights, coefficients, step_size = parameters
     features = analysis(estimate, filters, weights, members)
-    responses = (_exact_psi if exact else _tabulated_psi)(features, coefficients, config)
+    responses = psi(features, coefficients, config)
     regularizer = synthesis(responses, filters, weights, members, estimate.shape)
     return (1 - step_size) * estimate + step_size * noisy - regularizer  # Eq. (24)
 
@@ -109,7 +108,7 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     """Block matching of (B, H, W) images in torch operations: (B, H, W, K, 2) int8 offsets.
 
     A candidate's distance and its offset's rank make one integer, so that one comparison orders by
-    both, as the kernel's does. One row of the window at a time, to keep memory small.
+    both, as the engine's does. One row of the window at a time, to keep memory small.
     """
     batch, height, width = image.shape
     check_size(height, width, config)
@@ -167,19 +166,11 @@ def _mirrored(length: int, radius: int, like: Tensor) -> Tensor:
     return torch.where(place >= length, 2 * length - 1 - place, place)
 
 
-def _exact_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
-    """Psi as the sum of its Gaussians; one at a time, to keep memory small."""
-    clipped = features.clamp(-config.rbf_range, config.rbf_range)
-    total = torch.zeros_like(clipped)
-    for j in range(config.rbf_count):
-        centre = -config.rbf_range + j * potentials.grid_spacing(config)
-        gaussian = torch.exp(-0.5 * ((clipped - centre) / config.gaussian_std) ** 2)
-        total = total + coefficients[:, :, j, None] * gaussian  # Eq. (14)
-    return total
+def psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
+    """Psi of every filter, Eq. (14), by the same table of cubics as the engine's.
 
-
-def _tabulated_psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:
-    """Psi by the same table of cubics as the kernels use."""
+    `features` are (B, C, F, n), and `coefficients` (C, F, M).
+    """
     basis = _table_basis(config, features.dtype, features.device)
     intervals = potentials.table_intervals(config)
     cubics = (coefficients @ basis).reshape(*coefficients.shape[:2], intervals, 4)

@@ -20,8 +20,8 @@ from nlnet.errors import InputError
 from nlnet.evaluation.protocol import list_images, read_clean
 from nlnet.network import color
 from nlnet.network.matching import find_groups
-from nlnet.network.parallel import Workers
 from nlnet.noise import add_noise
+from nlnet.parallel import single_threaded_blas
 from nlnet.training.settings import TrainingSettings
 
 TRAINING_FOLDERS = ("train", "test")
@@ -137,18 +137,18 @@ class CropSource:
         self._settings = settings
         self._kept: tuple[Sequence[int], Batch] | None = None
 
-    def keep(self, items: Sequence[int], workers: Workers) -> Batch:
+    def keep(self, items: Sequence[int], threads: int | None) -> Batch:
         """Return these crops of the fixed set; asked again, the same memory."""
         if self._kept is None or self._kept[0] != items:
-            self._kept = items, self.draw(FIXED_EPOCH, items, workers)
+            self._kept = items, self.draw(FIXED_EPOCH, items, threads)
         return self._kept[1]
 
-    def draw(self, epoch: int, items: Sequence[int], workers: Workers) -> Batch:
+    def draw(self, epoch: int, items: Sequence[int], threads: int | None) -> Batch:
         """Return the crops with these numbers of an epoch, at least one."""
-        pairs = workers.map(lambda item: self._draw_one(epoch, item), items)
+        pairs = [self._draw_one(epoch, item) for item in items]
         clean = np.stack([pair[0] for pair in pairs])
         noisy = np.stack([pair[1] for pair in pairs])
-        return make_batch(clean, noisy, self._settings, workers)
+        return make_batch(clean, noisy, self._settings, threads)
 
     def _draw_one(self, epoch: int, item: int) -> tuple[Array, Array]:
         settings = self._settings
@@ -165,22 +165,25 @@ class CropSource:
 
 
 def validation_batch(
-    picture: Array, number: int, settings: TrainingSettings, workers: Workers
+    picture: Array, number: int, settings: TrainingSettings, threads: int | None
 ) -> Batch:
     """Return the validation image with this number, with the protocol's noise, as a batch."""
     # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
     pixels = np.moveaxis(picture, 0, -1) if len(picture) == 3 else picture[0]
     noisy = _as_planes(add_noise(pixels, settings.sigma, number).astype(np.float32))
-    return make_batch(picture[np.newaxis], noisy[np.newaxis], settings, workers)
+    return make_batch(picture[np.newaxis], noisy[np.newaxis], settings, threads)
 
 
-def make_batch(clean: Array, noisy: Array, settings: TrainingSettings, workers: Workers) -> Batch:
+def make_batch(
+    clean: Array, noisy: Array, settings: TrainingSettings, threads: int | None
+) -> Batch:
     """Bring images to working planes of the recipe's precision, and match their patches."""
     config = settings.network
     planes = np.ascontiguousarray(noisy, settings.precision)
     if config.channels == 3:
-        planes = color.transform(planes, color.OPPONENT)
-    groups = np.stack([find_groups(plane[0], config, workers) for plane in planes])
+        with single_threaded_blas:
+            planes = color.transform(planes, color.OPPONENT)
+    groups = find_groups(planes[:, 0], config, threads)
     noisy_planes = torch.from_numpy(planes)
     return Batch(
         noisy_planes,

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from nlnet.errors import ModelError
-from nlnet.network.parallel import Workers
 from nlnet.torch import NLNet
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.loss import negative_psnr
@@ -167,9 +166,7 @@ class Phase:
         items = self._team.share(range(count)) if full else range(count)
         kept = None
         if items:
-            with Workers(self._team.threads) as workers:
-                kept = crops.keep(items, workers)
-            kept = self._run_earlier_stages(kept, size)
+            kept = self._run_earlier_stages(crops.keep(items, self._team.threads), size)
         if full:
             return FullBatch(kept, count, size)
         assert kept is not None

@@ -12,7 +12,6 @@ from typing import Protocol
 
 import numpy as np
 
-from nlnet.network.parallel import Workers
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.team import Team
 
@@ -77,13 +76,13 @@ class Fresh:
         """Yield the epoch's minibatches."""
         if skip == self.steps:
             return
-        with Workers(self._threads) as workers, ThreadPoolExecutor(1) as ahead:
+        with ThreadPoolExecutor(1) as ahead:
 
             def draw(step: int) -> Sequence[Batch]:
                 items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
                 mine = self._team.share(items)
                 # Epoch 0 of the crops is the fixed set.
-                return [self._crops.draw(number + 1, mine, workers)] if mine else []
+                return [self._crops.draw(number + 1, mine, self._threads)] if mine else []
 
             coming = ahead.submit(draw, skip)
             for step in range(skip, self.steps):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, distributed
 
 from nlnet.errors import InputError, NLNetError
-from nlnet.network.parallel import available_cpus
+from nlnet.parallel import available_cpus
 from nlnet.training.vectors import flatten_gradients, set_gradients
 
 Item = TypeVar("Item")

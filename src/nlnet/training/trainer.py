@@ -16,7 +16,6 @@ import torch
 
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.model.model import Model
-from nlnet.network.parallel import Workers
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, Progress
@@ -86,11 +85,10 @@ class Trainer:
             self._phase_state = checkpoint.phase
         self._log = RunLog(run, self._progress.log_lines) if team.leads else None
         self._crops = CropSource(pictures.training, settings)
-        with Workers(team.threads) as workers:
-            self._validation = [
-                validation_batch(pictures.validation[number], number, settings, workers)
-                for number in team.share(range(len(pictures.validation)))
-            ]
+        self._validation = [
+            validation_batch(pictures.validation[number], number, settings, team.threads)
+            for number in team.share(range(len(pictures.validation)))
+        ]
         self._saved_at = time.monotonic()
         self._began_at = self._saved_at - self._progress.seconds
 

@@ -15,7 +15,7 @@ from nlnet.files.one_file import white_of
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite, to_planes
 from nlnet.model.model import Model
-from nlnet.network.sweep_memory import least_memory
+from nlnet.network.recursion import least_memory
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
 from nlnet.web.catalog import AUTOMATIC, Catalog
@@ -135,7 +135,7 @@ def _check_width(page: ImageFile, model: Model) -> None:
     height, width = page.pixels.shape[:2]
     shape = (model.config.channels, height, width)
     threads = os.cpu_count() or 1
-    if least_memory(shape, model.config, threads, itemsize=4) > _MAX_MEMORY:
+    if least_memory(shape, model.config, threads) > _MAX_MEMORY:
         raise InputError(
             f"The image is {width} pixels wide, which takes more memory than this server gives; "
             "turn it by 90 degrees, or cut it into parts."

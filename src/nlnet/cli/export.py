@@ -1,0 +1,49 @@
+"""``nlnet export``: a model as a parameter block, for programs in other languages."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nlnet.cli.arguments import Subparsers, add_overwrite
+from nlnet.cli.output import check_output
+
+_DESCRIPTION = """\
+Write a model as one flat block of parameters, which the engine takes from C and other languages;
+docs/engine.md describes it.
+"""
+_EPILOG = """\
+examples:
+  nlnet export gray-5x5-s25 -o model.bin
+  nlnet export runs/toy/best.safetensors -o toy.bin
+"""
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "export",
+        help="write a model for programs in other languages",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="OUT.bin", help="file to write"
+    )
+    add_overwrite(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the block."""
+    from nlnet.atomic import write_atomically
+    from nlnet.model.model import load_model
+    from nlnet.network.block import pack
+
+    check_output(arguments.output, overwrite=arguments.overwrite, source=Path(arguments.model))
+    model = load_model(arguments.model)
+    block = pack(model.config, model.stages, model.sigma)
+    write_atomically(arguments.output, block)
+    print(f"{model}: {len(block):,} bytes")

@@ -1,0 +1,214 @@
+"""Jobs of the engine, and the threads that work on them.
+
+The engine has no threads of its own: whoever calls ``nlnet_work`` runs one task of the job, if one
+is ready. Here the calling thread and some helpers do so until the job is finished, or until
+progress, a callback or Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.engine.library import CANCELLED, DONE, IDLE, JOBS, Task, check_status, load
+from nlnet.engine.memory import Workspace, address, aligned_memory
+from nlnet.engine.network import EngineNetwork
+from nlnet.parallel import available_cpus
+
+_PATIENCE = 0.1
+"""Seconds to wait at most for other threads' tasks, so that Ctrl-C and progress get their turn."""
+
+_PIXELS_PER_THREAD = 2048
+"""A thread that gets fewer of them takes longer to start than it saves."""
+
+Progress = Callable[[float], object]
+
+
+def threads_for(pixels: int, threads: int | None) -> int:
+    """Return how many threads to use for so many pixels; None asks for all CPUs."""
+    wanted = available_cpus() if threads is None else threads
+    return max(1, min(wanted, pixels // _PIXELS_PER_THREAD))
+
+
+def memory_needed(network: EngineNetwork, task: Task) -> int:
+    """Return how many bytes of memory a job takes."""
+    size = ctypes.c_size_t()
+    _make(network, task, None, size, None)
+    return size.value
+
+
+class Failures:
+    """The first exception of several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.first: BaseException | None = None
+
+    def add(self, error: BaseException) -> None:
+        """Keep the exception, unless there was one before."""
+        with self._lock:
+            self.first = self.first or error
+
+
+class Job:
+    """A job, with all that must live as long as a thread works on it.
+
+    Parameters
+    ----------
+    network : EngineNetwork
+        What runs.
+    task : Task
+        What to do.
+    arrays : sequence of objects
+        What the task has the addresses of: arrays and callbacks.
+    failures : Failures, optional
+        Where callbacks leave their exceptions; only for tasks that have callbacks.
+    workspace : Workspace, optional
+        Where the memory comes from; by default it is new.
+    """
+
+    def __init__(
+        self,
+        network: EngineNetwork,
+        task: Task,
+        arrays: Sequence[object],
+        *,
+        failures: Failures | None = None,
+        workspace: Workspace | None = None,
+    ) -> None:
+        self._library = load()
+        self._kept = network, task, arrays
+        self._calls_back = failures is not None
+        self._failures = failures or Failures()
+        self._workspace = workspace
+        size, self._handle = ctypes.c_size_t(memory_needed(network, task)), ctypes.c_void_p()
+        take = aligned_memory if workspace is None else workspace.take
+        self._memory: npt.NDArray[np.uint8] = take(size.value)
+        _make(network, task, address(self._memory), size, self._handle)
+        lock = threading.Lock()
+        self._turn = threading.Condition(lock)  # for threads without a task that is ready
+        self._news = threading.Condition(lock)  # for a main thread that does not work itself
+        self._ended = 0  # tasks
+        self._helping = 0  # helpers
+
+    def run(self, threads: int, progress: Progress | None = None) -> None:
+        """Work until the job is finished; `progress` is called here with the share done.
+
+        Raises
+        ------
+        BaseException
+            The first exception that progress, a callback or a signal raised; by then no thread
+            works on the job any more.
+        """
+        # Python runs signal handlers in the main thread, also at the entry of a callback, where
+        # nothing can catch what they raise. So the main thread leaves callbacks to others.
+        watches = self._calls_back and threading.current_thread() is threading.main_thread()
+        report = _Report(self, progress)
+        helpers: list[threading.Thread] = []
+        try:
+            report()
+            while len(helpers) < (threads if watches else threads - 1):
+                helpers.append(self._start_helper())
+            if watches:
+                self._watch(report)
+            else:
+                self._work(report)
+        except BaseException as error:
+            self._fail(error)
+        for helper in helpers:
+            helper.join()
+        if self._failures.first is not None:
+            raise self._failures.first
+        report.finish()
+        if self._workspace is not None:
+            self._workspace.give_back(self._memory)
+
+    def share_done(self) -> float:
+        """Return the share of the work that is done."""
+        return float(self._library.nlnet_progress(self._handle))
+
+    def _start_helper(self) -> threading.Thread:
+        helper = threading.Thread(target=self._help, name="nlnet engine")
+        with self._turn:
+            self._helping += 1
+        helper.start()
+        return helper
+
+    def _help(self) -> None:
+        """Work in a helper thread."""
+        try:
+            self._work(lambda: None)
+        except BaseException as error:
+            self._fail(error)
+        with self._turn:
+            self._helping -= 1
+            self._news.notify()
+
+    def _work(self, between: Callable[[], None]) -> None:
+        """Work in this thread, calling `between` after each task, until there is no more to do."""
+        while True:
+            ended = self._ended
+            state = self._library.nlnet_work(self._handle)
+            with self._turn:
+                if state != IDLE:
+                    self._ended += 1
+                    self._turn.notify_all()
+                    self._news.notify()
+                elif self._ended == ended:  # else another task may be ready by now
+                    self._turn.wait(_PATIENCE)
+            if state in (DONE, CANCELLED):
+                return
+            between()
+
+    def _watch(self, between: Callable[[], None]) -> None:
+        """Let the helpers work."""
+        while True:
+            with self._turn:
+                if not self._helping:
+                    return
+                self._news.wait(_PATIENCE)
+            between()
+
+    def _fail(self, error: BaseException) -> None:
+        self._failures.add(error)
+        self._library.nlnet_cancel(self._handle)
+        with self._turn:
+            self._turn.notify_all()
+
+
+class _Report:
+    """Progress of a job, told whenever there is more of it than before."""
+
+    def __init__(self, job: Job, progress: Progress | None) -> None:
+        self._job, self._progress = job, progress
+        self._told = -1.0
+
+    def __call__(self) -> None:
+        if self._progress is not None:
+            self._tell(self._job.share_done())
+
+    def finish(self) -> None:
+        if self._progress is not None:
+            self._tell(1.0)
+
+    def _tell(self, share: float) -> None:
+        if self._progress is not None and share > self._told:
+            self._told = share
+            self._progress(share)
+
+
+def _make(
+    network: EngineNetwork,
+    task: Task,
+    memory: int | None,
+    size: ctypes.c_size_t,
+    handle: ctypes.c_void_p | None,
+) -> None:
+    make = getattr(load(), JOBS[type(task)])
+    where = None if handle is None else ctypes.byref(handle)
+    status = make(network.handle, ctypes.byref(task), memory, ctypes.byref(size), where)
+    check_status(status, "The job")

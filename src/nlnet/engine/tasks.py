@@ -1,0 +1,270 @@
+"""What the engine does: denoise an image, find groups, run stages forward and backward.
+
+Every function takes arrays exactly as the engine wants them, contiguous and of the network's dtype,
+or says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
+from nlnet.engine.jobs import Failures, Job, Progress, memory_needed, threads_for
+from nlnet.engine.library import (
+    ROWS_CALLBACK,
+    BackwardTask,
+    DenoiseTask,
+    ForwardTask,
+    MatchTask,
+)
+from nlnet.engine.memory import Workspace, checked_address
+from nlnet.engine.network import EngineNetwork
+from nlnet.errors import InputError
+
+_NO_BOX: Box = (1.0, 0.0)
+
+
+def denoise(
+    network: EngineNetwork,
+    read: ReadRows,
+    write: WriteRows,
+    shape: tuple[int, int, int],
+    *,
+    box: Box | None,
+    threads: int | None,
+    tile_rows: int,
+    progress: Progress | None = None,
+) -> None:
+    """Denoise an image that is read and written some rows at a time.
+
+    The parameters are those of :func:`nlnet.network.recursion.denoise_rows`, and the height of
+    tiles: fewer rows take less memory.
+    """
+    failures, turn = Failures(), threading.Lock()
+
+    def fill(first: int, planes: Array) -> None:
+        rows = read(first, first + planes.shape[1])
+        if rows.shape != planes.shape or rows.dtype != planes.dtype:
+            raise InputError(
+                f"The rows that were read are {rows.dtype} of shape {rows.shape}, but must be "
+                f"{planes.dtype} of shape {planes.shape}."
+            )
+        planes[:] = rows
+
+    def callback(take: Callable[[int, Array], None]) -> Any:
+        return _callback(take, shape, network.dtype, turn, failures)
+
+    task = _denoise_task(shape, box, threads, tile_rows)
+    task.noisy.rows = reader = callback(fill)
+    task.denoised.rows = writer = callback(write)
+    job = Job(network, task, (reader, writer), failures=failures)
+    job.run(task.threads, progress)
+
+
+def denoising_memory(
+    network: EngineNetwork, shape: tuple[int, int, int], threads: int | None, tile_rows: int
+) -> int:
+    """Return the bytes that :func:`denoise` takes, besides what is read and written."""
+    task = _denoise_task(shape, None, threads, tile_rows)
+    return memory_needed(network, task)
+
+
+def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Groups:
+    """Return the groups, (B, H, W, K, 2), of a batch of (B, H, W) images."""
+    batch, height, width = images.shape
+    groups = np.empty((*images.shape, network.sizes.group, 2), np.int8)
+    task = MatchTask(
+        batch,
+        height,
+        width,
+        checked_address("The batch", images, images.shape, network.dtype),
+        checked_address("The array of groups", groups, groups.shape, np.int8, written=True),
+        threads_for(images.size, threads),
+    )
+    Job(network, task, (images, groups)).run(task.threads)
+    return groups
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Run:
+    """A run of a batch through stages, with what the backward pass needs of it.
+
+    All planes are working planes (gray, or opponent colors), (B, C, H, W).
+    """
+
+    network: EngineNetwork
+    estimate: FloatArray
+    noisy: FloatArray
+    groups: Groups
+    box: Box | None
+    project_last: bool
+    threads: int
+    updates: FloatArray
+    """u of every stage, (stages, B, C, H, W)."""
+    estimates: FloatArray
+    """P_C(u) of every stage, of the same shape; the last is the result."""
+
+    def task(self) -> ForwardTask:
+        """Return the task of the forward pass."""
+        batch, _, height, width = shape = self.noisy.shape
+        dtype, stages = self.network.dtype, self.network.sizes.stages
+        groups = (batch, height, width, self.network.sizes.group, 2)
+        low, high = self.box or _NO_BOX
+        return ForwardTask(
+            batch,
+            height,
+            width,
+            0,
+            stages,
+            checked_address("The estimate", self.estimate, shape, dtype),
+            checked_address("The noisy batch", self.noisy, shape, dtype),
+            checked_address("The array of groups", self.groups, groups, np.int8),
+            checked_address("updates", self.updates, (stages, *shape), dtype, written=True),
+            checked_address("estimates", self.estimates, (stages, *shape), dtype, written=True),
+            low,
+            high,
+            self.project_last,
+            self.threads,
+        )
+
+
+def forward(
+    network: EngineNetwork,
+    estimate: FloatArray,
+    noisy: FloatArray,
+    groups: Groups,
+    *,
+    box: Box | None,
+    project_last: bool,
+    threads: int | None,
+    workspace: Workspace | None = None,
+) -> Run:
+    """Run (B, C, H, W) working planes through all stages of a network, given the groups.
+
+    Parameters
+    ----------
+    network : EngineNetwork
+        The stages.
+    estimate, noisy : (B, C, H, W) arrays
+        What enters the first stage, and the noisy images.
+    groups : (B, H, W, K, 2) int8 array
+        Offsets of the groups' members; all of them lie inside the image.
+    box : (low, high) or None
+        Intensities that the estimate is kept in.
+    project_last : bool
+        Project the last stage's output, even if the config does not say so of every stage.
+    threads : int or None
+        Number of threads.
+    workspace : Workspace, optional
+        Where memory for the job comes from.
+    """
+    channels = network.sizes.channels
+    if noisy.ndim != 4 or noisy.shape[1] != channels:
+        raise InputError(
+            f"The noisy batch has shape {noisy.shape}, but must be (B, {channels}, H, W)."
+        )
+    _check_groups(groups, network.sizes.window // 2)
+    recorded = (network.sizes.stages, *noisy.shape)
+    run = Run(
+        network,
+        estimate,
+        noisy,
+        groups,
+        box,
+        project_last,
+        threads_for(noisy.size, threads),
+        np.empty(recorded, network.dtype),
+        np.empty(recorded, network.dtype),
+    )
+    Job(network, run.task(), (run,), workspace=workspace).run(run.threads)
+    return run
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Gradients:
+    """Gradients of a loss: of the stages' values in float64, stage by stage, and of the images."""
+
+    filters: FloatArray
+    group_weights: FloatArray
+    coefficients: FloatArray
+    step_sizes: FloatArray
+    estimate: FloatArray
+    noisy: FloatArray
+
+
+def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None) -> Gradients:
+    """Return all gradients of a loss, given its gradient with respect to a run's result."""
+    shape, (channels, stages, patch, group, _, rbf_count) = run.noisy.shape, run.network.sizes
+    gradients = Gradients(
+        np.empty((stages, patch**2 - 1, patch**2)),
+        np.empty((stages, group)),
+        np.empty((stages, channels, patch**2 - 1, rbf_count)),
+        np.empty(stages),
+        np.empty(shape, run.network.dtype),
+        np.empty(shape, run.network.dtype),
+    )
+    task = BackwardTask(run.task())
+    task.cotangent = checked_address("The cotangent", cotangent, shape, run.network.dtype)
+    task.estimate_gradient = gradients.estimate.ctypes.data
+    task.noisy_gradient = gradients.noisy.ctypes.data
+    for name in ("filters", "group_weights", "coefficients", "step_sizes"):
+        setattr(task, name, getattr(gradients, name).ctypes.data)
+    job = Job(run.network, task, (run, cotangent, gradients), workspace=workspace)
+    job.run(run.threads)
+    return gradients
+
+
+def _check_groups(groups: Groups, reach: int) -> None:
+    """Raise InputError if a member of a group is outside of its image or window."""
+    if groups.ndim != 5:
+        raise InputError(f"The groups have shape {groups.shape}, but must be (B, H, W, K, 2).")
+    # Of each row and each column of pixels the farthest members on both sides.
+    nearest, farthest = groups.min(axis=0), groups.max(axis=0)  # (H, W, K, 2)
+    for axis, name in enumerate(("above or below", "beside")):
+        places = np.arange(nearest.shape[axis])
+        first = nearest.min(axis=1 - axis)[..., axis].min(axis=1)
+        last = farthest.max(axis=1 - axis)[..., axis].max(axis=1)
+        behind, ahead = np.minimum(places, reach), np.minimum(places[::-1], reach)
+        if (first < -behind).any() or (last > ahead).any():
+            raise InputError(f"The groups have members {name} the image or their windows.")
+
+
+def _denoise_task(
+    shape: tuple[int, int, int], box: Box | None, threads: int | None, tile_rows: int
+) -> DenoiseTask:
+    _, height, width = shape
+    task = DenoiseTask(height, width)
+    task.low, task.high = box or _NO_BOX
+    task.threads = threads_for(height * width, threads)
+    task.tile_rows = tile_rows
+    return task
+
+
+def _callback(
+    take: Callable[[int, Array], None],
+    shape: tuple[int, int, int],
+    dtype: np.dtype[Any],
+    turn: threading.Lock,
+    failures: Failures,
+) -> Any:
+    """Return what the engine calls with rows of its memory, (C, rows, W)."""
+    channels, _, width = shape
+
+    def call(_: object, first: int, count: int, where: int) -> int:
+        try:
+            size = channels * count * width * dtype.itemsize
+            memory = memoryview((ctypes.c_char * size).from_address(where)).cast("B")
+            with turn:
+                take(first, np.frombuffer(memory, dtype).reshape(channels, count, width))
+        except BaseException as error:
+            failures.add(error)
+            return 1
+        return 0
+
+    return ROWS_CALLBACK(call)

@@ -1,1 +1,0 @@
-"""Compiled loops on plain arrays: matching, grouping, psi and folding."""

@@ -1,0 +1,44 @@
+"""Networks made ready for the engine: those of models once, not again for each of their images."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from nlnet.engine.library import instruction_set
+from nlnet.engine.network import EngineNetwork
+from nlnet.network.block import pack
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters
+
+
+def make_network(config: NetworkConfig, stages: Sequence[StageParameters]) -> EngineNetwork:
+    """Return these stages for the engine; the parameters' dtype is that of the computation."""
+    return EngineNetwork(pack(config, stages), stages[0].filters.dtype, instruction_set())
+
+
+def prepare(config: NetworkConfig, stages: Sequence[StageParameters]) -> EngineNetwork:
+    """Return :func:`make_network` of it, or what it returned before for the same values."""
+    return _make_once(pack(config, stages), stages[0].filters.dtype, instruction_set())
+
+
+def prepare_blank(config: NetworkConfig) -> EngineNetwork:
+    """Return a network that has not learned anything, in float32.
+
+    It finds the groups of any network of its sizes, and takes the same memory to denoise.
+    """
+    config = dataclasses.replace(config, rbf_count=2, rbf_std=None)
+    pixels, filters = config.patch_size**2, config.filter_count
+    blank = StageParameters(
+        np.zeros((filters, pixels), np.float32),
+        np.zeros(config.group_size, np.float32),
+        np.zeros((config.channels, filters, config.rbf_count), np.float32),
+        0.0,
+    )
+    return prepare(config, [blank] * config.stages)
+
+
+_make_once = functools.lru_cache(maxsize=8)(EngineNetwork)

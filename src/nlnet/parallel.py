@@ -1,0 +1,59 @@
+"""Threads: how many CPUs there are, and BLAS bound to the thread that calls it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import threadpoolctl
+
+
+def available_cpus() -> int:
+    """Return the number of CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    """Find the BLAS that numpy has loaded, once: it takes milliseconds."""
+    import threadpoolctl
+
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+class _SingleThreadedBlas:
+    """Holds BLAS to one thread while any block is open.
+
+    Several threads of BLAS wait for each other in busy loops. On cores that have other work, the
+    one that is waited for may not get its turn for long, and a product of milliseconds takes
+    seconds.
+
+    The limit is one of the whole process, so overlapping blocks of several threads share it: the
+    first sets it, and the last, not whichever was first, restores what was there before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._blocks == 0:
+                self._limit = _blas().limit(limits=1)
+            self._blocks += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                self._limit.restore_original_limits()
+
+
+single_threaded_blas = _SingleThreadedBlas()
+"""A context for matrix products: ``with single_threaded_blas: ...``"""

@@ -1,0 +1,66 @@
+"""``nlnet export``: a model as a parameter block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import noise
+
+from nlnet import load_model
+from nlnet.cli import main
+from nlnet.engine import tasks
+from nlnet.engine.library import instruction_set
+from nlnet.engine.network import EngineNetwork, Sizes
+from nlnet.network.recursion import denoise_rows
+
+
+@pytest.mark.parametrize("name", ["gray-7x7-s25", "color-5x5-s50"])
+def test_the_block_denoises_as_the_model_does(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.bin"
+    assert main(["export", name, "-o", str(path)]) == 0
+    block, model = path.read_bytes(), load_model(name)
+    assert capsys.readouterr().out == f"{model}: {len(block):,} bytes\n"
+    network = EngineNetwork(block, np.dtype(np.float32), instruction_set())
+    config = model.config
+    assert network.sizes == Sizes(config.channels, 5, config.patch_size, 8, 31, config.rbf_count)
+    assert np.frombuffer(block, "<f8", 1, 64)[0] == model.sigma
+    image = noise(config.channels, 40, 50).astype(np.float32)
+    by_block, by_model = np.empty_like(image), np.empty_like(image)
+
+    def writer(target: np.ndarray) -> Callable[[int, np.ndarray], None]:
+        def write(first: int, rows: np.ndarray) -> None:
+            target[:, first : first + rows.shape[1]] = rows
+
+        return write
+
+    def read(first: int, last: int) -> np.ndarray:
+        return image[:, first:last]
+
+    options = {"box": (0.0, 255.0), "threads": 1}
+    tasks.denoise(network, read, writer(by_block), image.shape, tile_rows=72, **options)
+    stages = [stage.astype(np.float32) for stage in model.stages]
+    denoise_rows(read, writer(by_model), image.shape, config, stages, **options)
+    np.testing.assert_array_equal(by_block, by_model)
+
+
+def test_an_output_that_exists_is_kept(tmp_path: Path, fails: Callable[..., str]) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(b"precious")
+    assert "--overwrite" in fails("export", "gray-5x5-s25", "-o", path)
+    assert path.read_bytes() == b"precious"
+    assert main(["export", "gray-5x5-s25", "-o", str(path), "--overwrite"]) == 0
+    assert path.read_bytes().startswith(b"nlnetpar")
+
+
+def test_what_cannot_be_exported(tmp_path: Path, fails: Callable[..., str]) -> None:
+    assert "'gray-5x5-s26'" in fails("export", "gray-5x5-s26", "-o", tmp_path / "model.bin")
+    assert not list(tmp_path.iterdir())
+    assert "does not exist" in fails("export", "gray-5x5-s25", "-o", tmp_path / "no" / "model.bin")
+    model = tmp_path / "own.safetensors"
+    load_model("gray-5x5-s25").save(model)
+    assert "the input itself" in fails("export", model, "-o", model, "--overwrite")
