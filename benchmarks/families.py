@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from benchmarks.methods import Method
 from nlnet.denoising.image import denoise
-from nlnet.model.model import Model, select_model, shipped_models
+from nlnet.model.loading import select_model, shipped_models
+from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 

@@ -29,7 +29,8 @@ from benchmarks.machine import describe_run
 from benchmarks.report import write_json
 from nlnet.cli import main as nlnet
 from nlnet.images import ImageFile, write_image
-from nlnet.model.model import Model, family_of, shipped_models
+from nlnet.model.loading import family_of, shipped_models
+from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 

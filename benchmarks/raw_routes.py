@@ -12,7 +12,7 @@ import numpy as np
 
 import nlnet
 from benchmarks.raw_camera import WHITE_BALANCE, Floats
-from nlnet.model.model import select_model
+from nlnet.model.loading import select_model
 from nlnet.network.color import OPPONENT
 
 Route = Callable[[Floats], Floats]

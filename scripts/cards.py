@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from scripts.results import PROJECT, WEIGHTS
 
 CARDS = PROJECT / "docs" / "models"

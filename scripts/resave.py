@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.model.model import load_model
+from nlnet.model.loading import load_model
 from scripts.results import WEIGHTS
 
 

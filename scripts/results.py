@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nlnet.evaluation.protocol import Score, evaluate_folder, read_ids
-from nlnet.model.model import Model, load_model, shipped_models
+from nlnet.model.loading import load_model, shipped_models
+from nlnet.model.model import Model
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "docs" / "results"

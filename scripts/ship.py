@@ -11,7 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.training.data import load_pictures
 from nlnet.training.provenance import describe
 from nlnet.training.settings import first_difference, read_settings, settings_from_mapping

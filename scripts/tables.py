@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nlnet.model.model import load_model, shipped_models
+from nlnet.model.loading import load_model, shipped_models
 from scripts import markdown
 from scripts.cards import write_card
 from scripts.published import COLOR, GRAY, PAPER, REFERENCES, SIGMAS, Row

@@ -6,17 +6,16 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+from paths import PROJECT
+from pictures import DenoiseFile, random_image, small_model
 
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_pages, write_image
 from nlnet.model.model import Model
-from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import initial_parameters
 
 # A slow or busy machine is no failure; tests that are about time say so themselves.
 hypothesis.settings.register_profile("nlnet", deadline=None)
@@ -24,8 +23,6 @@ hypothesis.settings.load_profile("nlnet")
 
 # A shell starts background jobs with Ctrl-C ignored, and their children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-PROJECT = Path(__file__).resolve().parent.parent
 
 # Programs that tests start have no examples to collect, and do things when they are imported.
 collect_ignore = [
@@ -47,12 +44,6 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no data folder: set NLNET_SHARED")
     return folder
-
-
-def small_model(channels: int) -> Model:
-    """A small untrained network: it smooths, which is enough to see that it worked."""
-    config = NetworkConfig(channels=channels, stages=2, window=7)
-    return Model(config, initial_parameters(config), sigma=25.0, name=f"small-{channels}")
 
 
 @pytest.fixture(scope="session")
@@ -87,10 +78,6 @@ def noisy_gray() -> np.ndarray:
     return (clean + np.random.default_rng(5).normal(0, 20, clean.shape)).astype(np.float32)
 
 
-def random_image(shape: tuple[int, ...] = (20, 24), dtype: type = np.uint8) -> np.ndarray:
-    return np.random.default_rng(8).integers(0, np.iinfo(dtype).max, shape).astype(dtype)
-
-
 @pytest.fixture
 def noisy_file(tmp_path: Path) -> Path:
     path = tmp_path / "noisy.png"
@@ -116,19 +103,6 @@ def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return captured.err
 
     return run
-
-
-def noisy_pixels(dtype: Any, channels: int = 1, seed: int = 0) -> np.ndarray:
-    """Noise of sigma 25 of 255 around middle gray, in the dtype's range."""
-    shape = (24, 32) if channels == 1 else (24, 32, channels)
-    values = np.random.default_rng(seed).normal(0.5, 0.1, shape)
-    kind = np.dtype(dtype)
-    if kind.kind == "f":
-        return values.astype(kind)
-    return np.rint(np.clip(values, 0, 1) * np.iinfo(kind).max).astype(kind)
-
-
-DenoiseFile = Callable[..., np.ndarray]
 
 
 @pytest.fixture

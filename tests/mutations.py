@@ -8,7 +8,7 @@ import struct
 import zlib
 
 import numpy as np
-from conftest import random_image
+from pictures import random_image
 from PIL import Image
 
 from nlnet.images import ImageFile, encode

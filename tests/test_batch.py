@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 import nlnet.files.one_file
+import nlnet.model.loading
 from nlnet.cli import main
 from nlnet.errors import FileError
 from nlnet.files.many_files import run_jobs
@@ -42,9 +43,9 @@ def run(
 ) -> Run:
     """Denoise into the folder ``out``, with the models of the tests instead of the shipped ones."""
     models = {"gray-5x5": gray_model_file, "color-5x5": color_model_file}
-    select = nlnet.denoising.image.select_model
+    select = nlnet.model.loading.select_model
     monkeypatch.setattr(
-        nlnet.denoising.image,
+        nlnet.model.loading,
         "select_model",
         lambda name, sigma: select(models.get(name, name), sigma),
     )

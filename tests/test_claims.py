@@ -12,7 +12,7 @@ from pathlib import Path
 import filelock
 import numpy as np
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 from nlnet.files.claims import claim, remove_dead_claims
 from nlnet.files.many_files import work_on

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import random_image
+from pictures import random_image
 
 import nlnet
 from nlnet.cli import main
@@ -76,8 +76,8 @@ def test_models_lists_what_is_shipped(
         figures={"bsd68_psnr": 31.4},
     )
     shipped = {"gray-5x5-s15": told, "untold": gray_model}
-    monkeypatch.setattr("nlnet.model.model.shipped_models", lambda: tuple(shipped))
-    monkeypatch.setattr("nlnet.model.model.load_model", shipped.__getitem__)
+    monkeypatch.setattr("nlnet.model.loading.shipped_models", lambda: tuple(shipped))
+    monkeypatch.setattr("nlnet.model.loading.load_model", shipped.__getitem__)
     assert main(["models"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
     assert header.split() == ["name", "sigma", "parameters", "BSD68", "PSNR", "trained"]

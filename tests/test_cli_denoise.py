@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import random_image
+from pictures import random_image
 
 import nlnet
 import nlnet.files.one_file

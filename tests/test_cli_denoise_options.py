@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
-from conftest import noisy_pixels, random_image
+from pictures import noisy_pixels, random_image
 
 import nlnet
 import nlnet.files.one_file

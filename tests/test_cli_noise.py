@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image, write_pages

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, read_pages, write_image, write_pages

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 from nlnet.cli import main
 from nlnet.errors import InputError

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import few_levels, noise, to_working_planes
-from conftest import noisy_pixels, small_model
+from pictures import noisy_pixels, small_model
 
 import nlnet
 from nlnet.errors import InputError, ModelError
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.network.matching import find_groups
 
 pytestmark = pytest.mark.numerical

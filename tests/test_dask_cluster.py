@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 import nlnet
 from nlnet.cli import main

@@ -13,7 +13,8 @@ import pytest
 import nlnet
 from nlnet.denoising.removal import Network
 from nlnet.errors import InputError
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.noise.record import Level, Noise
 
 pytestmark = pytest.mark.numerical
@@ -148,7 +149,9 @@ def test_without_the_smaller_scales_it_is_another_result(monkeypatch: pytest.Mon
     """The tests above can fail."""
     noisy = noisy_image("camera", 262, 263)
     model = one_stage("gray-5x5-s25")
-    monkeypatch.setattr("nlnet.dask.blocks.enlarged", lambda change, first, last, width: 0)
+    monkeypatch.setattr(
+        "nlnet.denoising.coarse_to_fine.enlarged", lambda change, first, last, width: 0
+    )
     assert difference(noisy, (91, 83), noise=CAMERA, model=model) > 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 pytest.importorskip("torch")
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 from nlnet.images import read_image
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nlnet
-import nlnet.denoising.image
 import nlnet.denoising.removal
+import nlnet.model.loading
 from nlnet.errors import Cancelled, FileError, InputError, ModelError
 from nlnet.inputs import DATA_RANGES
 from nlnet.model.model import Model
@@ -197,7 +197,7 @@ def test_auto_takes_the_family_of_the_image(
         asked.append((name, sigma))
         return gray_model if channels == 1 else color_model
 
-    monkeypatch.setattr(nlnet.denoising.image, "select_model", select)
+    monkeypatch.setattr(nlnet.model.loading, "select_model", select)
     image = noisy_gray if channels == 1 else as_color(noisy_gray)
     nlnet.denoise(image / 255, 0.1)
     assert asked == [(family, pytest.approx(25.5))]  # on the 8-bit scale

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model.model import shipped_models
+from nlnet.model.loading import shipped_models
 from nlnet.noise import add_noise, store
 
 MEGABYTE = 2**20

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROJECT
-from markdown import Block, read_blocks
+from documented_code import Block, read_blocks
+from paths import PROJECT
 
 from nlnet.training.settings import settings_from_mapping
 

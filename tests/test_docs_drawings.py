@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 

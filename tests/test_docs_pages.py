@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 import subprocess
@@ -10,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 from nlnet.cli import build_parser
@@ -76,15 +75,9 @@ def test_what_the_reference_shows_has_docstrings(module_name: str) -> None:
             assert inspect.getdoc(thing), f"{module_name}.{name} has no docstring"
 
 
-def subparsers() -> dict[str, argparse.ArgumentParser]:
-    actions = build_parser()._actions
-    found = next(each for each in actions if isinstance(each, argparse._SubParsersAction))
-    return dict(found.choices)
-
-
-@pytest.mark.parametrize("command", subparsers())
+@pytest.mark.parametrize("command", build_parser().commands)
 def test_help_of_every_command_teaches_by_example(command: str) -> None:
-    assert f"examples:\n  nlnet {command}" in subparsers()[command].format_help()
+    assert f"examples:\n  nlnet {command}" in build_parser().commands[command].format_help()
 
 
 def test_make_help_lists_every_target_that_has_words() -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 SCRIPTS = sorted(PROJECT.glob("examples/[0-9]_*.py"))
 TESTED_ELSEWHERE = {"6_deblurring.py"}  # by test_deblurring.py, for what it gains

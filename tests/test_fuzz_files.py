@@ -23,9 +23,9 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
-from conftest import noisy_pixels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pictures import noisy_pixels
 
 from nlnet import images
 

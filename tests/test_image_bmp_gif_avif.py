@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
-from conftest import DenoiseFile, noisy_pixels
+from pictures import DenoiseFile, noisy_pixels
 from test_image_metadata import adobe_rgb
 
 from nlnet import images

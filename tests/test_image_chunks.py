@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
-from conftest import DenoiseFile, noisy_pixels
+from pictures import DenoiseFile, noisy_pixels
 from PIL import IptcImagePlugin
 
 from nlnet import images

@@ -9,7 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
-from conftest import DenoiseFile, noisy_pixels
+from pictures import DenoiseFile, noisy_pixels
 
 import nlnet
 from nlnet.images import ImageFile, losses, read_image, read_pages, write_image, write_pages

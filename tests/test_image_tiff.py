@@ -11,7 +11,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
-from conftest import DenoiseFile, noisy_pixels
+from pictures import DenoiseFile, noisy_pixels
 
 from nlnet import images
 from nlnet.errors import FileError, InputError

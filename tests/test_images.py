@@ -10,8 +10,8 @@ import pytest
 import tifffile
 
 from nlnet import images
-from nlnet.atomic import remove_leftovers
 from nlnet.errors import FileError, InputError
+from nlnet.files.claims import remove_leftovers
 from nlnet.images import ImageFile, check_format, read_image, write_image, write_pages
 
 RNG = np.random.default_rng(3)

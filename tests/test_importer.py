@@ -11,8 +11,8 @@ import pytest
 from scipy.io import savemat
 
 from nlnet.errors import FileError, ModelError
+from nlnet.model.loading import load_model
 from nlnet.model.matlab import import_author_model
-from nlnet.model.model import load_model
 from nlnet.network.parameters import dct_basis, filters_from_mix
 
 SHARED = Path(os.environ.get("NLNET_SHARED", Path(__file__).parents[2] / "shared"))

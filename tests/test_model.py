@@ -15,7 +15,8 @@ import safetensors.numpy
 from nlnet import atomic as files
 from nlnet.errors import FileError, ModelError
 from nlnet.model import file as model_file
-from nlnet.model.model import Model, load_model, shipped_models
+from nlnet.model.loading import load_model, shipped_models
+from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 

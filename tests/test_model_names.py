@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nlnet.errors import InputError, ModelError
-from nlnet.model import model
-from nlnet.model.model import Model, load_model, select_model, shipped_models
+from nlnet.model import loading
+from nlnet.model.loading import load_model, select_model, shipped_models
+from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 
@@ -24,10 +25,10 @@ def shelf(tmp_path, monkeypatch):
     for name, sigma in [("gray-5x5-s15", 15.0), ("gray-5x5-s60", 60.0), ("color-5x5-s25", 25.0)]:
         tiny_model(name, sigma).save(weights / f"{name}.safetensors")
     (weights / "README.md").write_text("not a model")
-    monkeypatch.setattr(model.importlib.resources, "files", lambda _: tmp_path)
-    model._load_shipped.cache_clear()
+    monkeypatch.setattr(loading.importlib.resources, "files", lambda _: tmp_path)
+    loading._load_shipped.cache_clear()
     yield
-    model._load_shipped.cache_clear()
+    loading._load_shipped.cache_clear()
 
 
 @pytest.mark.usefixtures("shelf")
@@ -49,6 +50,7 @@ def test_shipped_models_load_by_name_once():
 )
 def test_a_family_gives_the_model_nearest_in_log_sigma(sigma, nearest):
     assert select_model("gray-5x5", sigma).sigma == nearest
+    assert loading._load_shipped.cache_info().misses == 1  # the others are not even read
 
 
 @pytest.mark.usefixtures("shelf")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 from nlnet.errors import InputError

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 import nlnet
 from nlnet.cli import main

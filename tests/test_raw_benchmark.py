@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 from benchmarks.raw import AFTER, ESTIMATED, SHIPPED, after_demosaicing, format_table
 from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Camera, read_picture

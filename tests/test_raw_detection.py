@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 from nlnet import images
 from nlnet.errors import FileError

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import random_image
+from pictures import random_image
 
 import nlnet.atomic
 from nlnet.cli import main

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import random_image
+from pictures import random_image
 
 from nlnet.images import ImageFile, write_image
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from scripts import markdown, real_noise, results, speed, tables
 from scripts.cards import format_card
 from scripts.published import COLOR, GRAY, PAPER, Row

@@ -25,7 +25,7 @@ from training_cases import (
 )
 
 from nlnet.cli import main
-from nlnet.model.model import load_model
+from nlnet.model.loading import load_model
 from nlnet.training.lock import LOCK_NAME, sole_writer
 from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import random_image
+from pictures import random_image
 from training_cases import FOLDERS, recipe, write_data
 
 from nlnet.errors import FileError, InputError, NLNetError

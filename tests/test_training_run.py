@@ -25,7 +25,8 @@ from training_cases import (
 
 from nlnet.errors import FileError, ModelError
 from nlnet.evaluation.protocol import evaluate_folder
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from conftest import random_image
+from pictures import random_image
 from PIL import Image
 from starlette.testclient import TestClient
 from web_server import client_of, post, told

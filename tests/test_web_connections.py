@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx2 as httpx
 import pytest
-from conftest import random_image
+from pictures import random_image
 from starlette.testclient import TestClient
 from web_server import TIMEOUT, ServerProcess, client_of, model_options, told
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from conftest import random_image
+from pictures import random_image
 from starlette.requests import Request
 from starlette.types import Message
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2 as httpx
 import numpy as np
 import pytest
-from conftest import random_image
+from pictures import random_image
 from web_server import TIMEOUT, ServerProcess, model_options, server_process
 
 import nlnet
@@ -234,8 +234,8 @@ def test_shipped_models_are_offered(gray_model: Model, monkeypatch: pytest.Monke
     def load(name: str) -> Model:
         return Model(gray_model.config, gray_model.stages, shipped[name], name)
 
-    monkeypatch.setattr("nlnet.model.model.shipped_models", lambda: tuple(shipped))
-    monkeypatch.setattr("nlnet.model.model._load_shipped", load)
+    monkeypatch.setattr("nlnet.model.loading.shipped_models", lambda: tuple(shipped))
+    monkeypatch.setattr("nlnet.model.loading._load_shipped", load)
     monkeypatch.setattr("nlnet.web.catalog.shipped_models", lambda: tuple(shipped))
     catalog = Catalog()
     assert catalog.names == ("auto", "gray-5x5", *shipped)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import pytest
-from conftest import noisy_pixels
+from pictures import noisy_pixels
 
 from nlnet import images
 from nlnet.cli import main

@@ -34,9 +34,7 @@ def all_parsers() -> Iterator[argparse.ArgumentParser]:
     """Yield the parser of the whole command line, then that of every command."""
     parser = build_parser()
     yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.values()
+    yield from parser.commands.values()
 
 
 def _section(parser: argparse.ArgumentParser) -> nodes.section:

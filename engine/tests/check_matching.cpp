@@ -109,7 +109,7 @@ void plain_group(const Image<T> &image, const Shape &shape, const Window &window
     }
 }
 
-enum Content { kNoise, kFewLevels, kConstant, kSmooth, kTiny, kHuge, kContents };
+enum Content { kNoise, kFewLevels, kConstant, kSmooth, kTiny, kRounded, kHuge, kContents };
 
 template <typename T>
 void fill(Image<T> &image, int content, Random &random) {
@@ -121,6 +121,8 @@ void fill(Image<T> &image, int content, Random &random) {
                 case kFewLevels: pixel = T(random.between(0, 2)); break;
                 case kConstant: pixel = T(127.3); break;
                 case kSmooth: pixel = T(3 * x + 2 * y + random.uniform()); break;
+                // Equal but for the order in which sums are rounded.
+                case kRounded: pixel = T(0.1) * T(random.between(1, 3)); break;
                 case kTiny: pixel = T(1e-21 * random.uniform()); break;  // denormal distances
                 default: pixel = T((random.uniform() - 0.5) * (random.between(0, 9) ? 1e19 : 1e38));
             }

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from nlnet.denoising.image import denoise
     from nlnet.denoising.stacks import denoise_stack
     from nlnet.images import read_image, read_pages, write_image, write_pages
-    from nlnet.model.model import Model, load_model
+    from nlnet.model.loading import load_model
+    from nlnet.model.model import Model
     from nlnet.network.config import NetworkConfig
     from nlnet.noise.estimation import estimate_noise
     from nlnet.noise.record import Noise
@@ -53,7 +54,7 @@ _LAZY = {
     "denoise_stack": "nlnet.denoising.stacks",
     "estimate_noise": "nlnet.noise.estimation",
     "estimate_sigma": "nlnet.noise.white",
-    "load_model": "nlnet.model.model",
+    "load_model": "nlnet.model.loading",
     "read_image": "nlnet.images",
     "read_pages": "nlnet.images",
     "write_image": "nlnet.images",

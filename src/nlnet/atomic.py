@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import time
 import uuid
 from pathlib import Path
 
-from nlnet.errors import FileError
-from nlnet.files.claims import remove_dead_claims
+from nlnet.errors import cannot
 
-_PREFIX, _SUFFIX = ".nlnet-", ".tmp"
-_LEFTOVER_SECONDS = 3600.0
-"""Writing takes seconds; an unfinished file that is older belongs to nobody any more."""
+PREFIX = ".nlnet-"
+"""How the names of files begin that are only there for a while."""
+UNFINISHED = ".tmp"
+"""How those end that are being written."""
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -25,8 +23,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         If the file cannot be written; then nothing is left behind and an old file is unharmed.
     """
     target = Path(path)
-    # Not `tempfile`: its files are private to the user, and the result should obey the umask.
-    temporary = target.with_name(f"{_PREFIX}{uuid.uuid4().hex}{_SUFFIX}")
+    temporary = temporary_beside(target)
     try:
         try:
             with open(temporary, "xb") as stream:
@@ -37,8 +34,13 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot write {str(target)!r}: {reason}.") from error
+        raise cannot(f"write {str(target)!r}", error) from error
+
+
+def temporary_beside(path: Path) -> Path:
+    """Return the path of a file that is to replace another; nobody else uses it."""
+    # Not `tempfile`: its files are private to the user, and the result should obey the umask.
+    return path.with_name(f"{PREFIX}{uuid.uuid4().hex}{UNFINISHED}")
 
 
 def copy_file(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
@@ -46,17 +48,5 @@ def copy_file(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     try:
         data = Path(source).read_bytes()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot read {os.fspath(source)!r}: {reason}.") from error
+        raise cannot(f"read {os.fspath(source)!r}", error) from error
     write_atomically(target, data)
-
-
-def remove_leftovers(folder: str | os.PathLike[str]) -> None:
-    """Remove what writers that were killed long ago left in a folder."""
-    oldest = time.time() - _LEFTOVER_SECONDS
-    remove_dead_claims(Path(folder), oldest)
-    for leftover in Path(folder).glob(f"{_PREFIX}*{_SUFFIX}"):
-        # Another process may be doing the same.
-        with contextlib.suppress(OSError):
-            if leftover.stat().st_mtime < oldest:
-                leftover.unlink()

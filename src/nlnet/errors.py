@@ -27,5 +27,23 @@ class EngineError(NLNetError, RuntimeError):
     """The native engine is missing, or lacks what is asked of it."""
 
 
+def reason_of(error: Exception) -> str:
+    """Return what went wrong with a file, without its number and path."""
+    if isinstance(error, UnicodeError):
+        return "it is not a text file"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def cannot(act: str, error: Exception) -> FileError:
+    """Return the error that says what could not be done to a file, and why.
+
+    Examples
+    --------
+    >>> cannot("read 'a.png'", FileNotFoundError(2, "No such file or directory", "a.png"))
+    FileError("Cannot read 'a.png': No such file or directory.")
+    """
+    return FileError(f"Cannot {act}: {reason_of(error)}.")
+
+
 class Cancelled(NLNetError):  # noqa: N818 - it is the user's wish, not an error
     """The caller's ``progress`` function asked to stop the work."""

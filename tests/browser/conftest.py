@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 from web_server import ServerProcess, model_options, server_process
 
 from browser.tour import DESKTOP, Visit
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model.model import family_of, shipped_models
+from nlnet.model.loading import family_of, shipped_models
 from nlnet.noise import add_noise
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PROJECT, random_image
+from paths import PROJECT
+from pictures import random_image
 
 from browser.tour import DESKTOP, PHONE, Visit
 from nlnet.images import ImageFile, encode

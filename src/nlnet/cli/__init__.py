@@ -29,11 +29,11 @@ from nlnet.cli import (
     serve,
     train,
 )
+from nlnet.cli.arguments import EXIT_ERROR, Parser
 from nlnet.cli.messages import error_line
 from nlnet.cli.signals import Terminated, orderly_end
-from nlnet.errors import NLNetError
+from nlnet.errors import NLNetError, cannot
 
-EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
 _COMMANDS = (
@@ -68,14 +68,6 @@ examples:
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, like all others."""
-
-    def error(self, message: str) -> NoReturn:
-        print(error_line(f"{message} (see '{self.prog} --help')"), file=sys.stderr)
-        sys.exit(EXIT_ERROR)
-
-
 class _Version(argparse.Action):
     """Prints the version; what that takes is imported only then."""
 
@@ -86,9 +78,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Return the parser of the whole command line."""
-    parser = _Parser(
+    parser = Parser(
         prog="nlnet",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -100,6 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_parser(commands)
+    parser.commands = commands.choices
     return parser
 
 
@@ -124,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if isinstance(error, BrokenPipeError):  # the reader went away, as `head` does
             return 1
-        _complain(error_line(f"Cannot write to the standard output: {error.strerror}."))
+        _complain(error_line(str(cannot("write to the standard output", error))))
         return EXIT_ERROR
     return code or 0
 

@@ -5,14 +5,48 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from typing import TypeAlias
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from nlnet.cli.messages import error_line
 
 # A string: argparse's class takes a parameter for the type checker only.
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 Container: TypeAlias = "argparse._ActionsContainer"
 """A parser, or a group of its options."""
 
+EXIT_ERROR = 2
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, like all others.
+
+    Attributes
+    ----------
+    arguments : list of argparse.Action
+        What was added to it, groups aside.
+    commands : mapping
+        The parsers of its commands, by their names.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.arguments: list[argparse.Action] = []
+        self.commands: Mapping[str, Parser] = {}
+        super().__init__(*arguments, **options)
+
+    def add_argument(self, *arguments: Any, **options: Any) -> argparse.Action:
+        """Add an argument, as argparse does, and keep it."""
+        action = super().add_argument(*arguments, **options)
+        self.arguments.append(action)
+        return action
+
+    def error(self, message: str) -> NoReturn:
+        """Print the sentence and end the program."""
+        print(error_line(f"{message} (see '{self.prog} --help')"), file=sys.stderr)
+        sys.exit(EXIT_ERROR)
 
 
 def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:

@@ -7,16 +7,17 @@ argcomplete, and the script needs neither shtab nor a hook in the shell.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 from nlnet.cli.arguments import Subparsers
+from nlnet.cli.extras import needs_extra
 
 SHELLS = ("bash", "zsh", "fish")
 
 _DESCRIPTION = """\
 Print a script that lets your shell complete commands, options, models and file names. It knows the
-models of this nlnet: write it again after an update.
+models of this nlnet: write it again after an update. It takes shtab (pip install
+'nlnet[completion]') to make the script, and nothing to use it.
 """
 _EPILOG = """\
 examples:
@@ -43,13 +44,14 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the script."""
-    import shtab
-
     from nlnet.cli import build_parser
+
+    with needs_extra("completion", "shtab"):
+        import shtab
 
     parser = build_parser()
     models = _model_names()
-    for action in _actions(parser):
+    for action in (each for command in parser.commands.values() for each in command.arguments):
         if action.dest == "model" and action.type is not Path:
             action.complete = _names_or_files(models)  # type: ignore[attr-defined]
         elif action.type is Path or action.dest in ("inputs", "output"):
@@ -57,18 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     print(shtab.complete(parser, shell=arguments.shell))
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options and arguments of all commands."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _actions(command)
-        else:
-            yield action
-
-
 def _model_names() -> list[str]:
-    from nlnet.model.model import family_of, shipped_models
+    from nlnet.model.loading import family_of, shipped_models
 
     models = shipped_models()
     return [*sorted({family_of(name) for name in models}), *models]

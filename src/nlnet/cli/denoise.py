@@ -28,7 +28,7 @@ from nlnet.cli.messages import outcome_lines
 from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.cli.writing import add_writing, check_writes_images, writing_options
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, reason_of
 
 if TYPE_CHECKING:
     from nlnet.files.one_file import Settings
@@ -220,7 +220,7 @@ def _noise(text: str) -> str | Noise | None:
     except OSError as error:
         raise FileError(
             f"--noise is {text!r}, but must be auto, {', '.join(KINDS)}, or a JSON file; it cannot "
-            f"be read: {error.strerror or error}."
+            f"be read: {reason_of(error)}."
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"--noise is {text!r}, which is not a text file.") from error

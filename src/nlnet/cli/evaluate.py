@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.atomic import write_atomically
     from nlnet.cli.progress import count_bar
     from nlnet.evaluation.protocol import evaluate_folder, list_images, read_ids
-    from nlnet.model.model import select_model
+    from nlnet.model.loading import select_model
 
     if arguments.json is not None:
         _check_json(arguments.json)

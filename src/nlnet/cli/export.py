@@ -39,7 +39,7 @@ def add_parser(commands: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the block."""
     from nlnet.atomic import write_atomically
-    from nlnet.model.model import load_model
+    from nlnet.model.loading import load_model
     from nlnet.network.block import pack
 
     check_output(arguments.output, overwrite=arguments.overwrite, source=Path(arguments.model))

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _draw(model: str) -> Figure:
-    from nlnet.model.model import load_model
+    from nlnet.model.loading import load_model
     from nlnet.plotting.inspection import draw_model
 
     return draw_model(load_model(model))

@@ -32,7 +32,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the table of models."""
-    from nlnet.model.model import load_model, shipped_models
+    from nlnet.model.loading import load_model, shipped_models
 
     rows = [("name", "sigma", "parameters", "BSD68 PSNR", "trained")]
     for name in shipped_models():

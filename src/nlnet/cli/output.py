@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot, reason_of
 
 
 def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> None:
@@ -36,8 +36,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot make the output folder {str(folder)!r}: {reason}.") from error
+        raise cannot(f"make the output folder {str(folder)!r}", error) from error
     check_folder(folder)
 
 
@@ -50,7 +49,6 @@ def check_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        reason = error.strerror or str(error)
         raise FileError(
-            f"The output folder {str(folder)!r} cannot be written: {reason}."
+            f"The output folder {str(folder)!r} cannot be written: {reason_of(error)}."
         ) from error

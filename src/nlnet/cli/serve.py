@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
     with needs_extra("web", *_NEEDED):
         from nlnet.web.server import is_loopback, listen, serve, url_of
         from nlnet.web.service import Service
-    from nlnet.model.model import load_model
+    from nlnet.model.loading import load_model
     from nlnet.web.catalog import Catalog
 
     catalog = Catalog([load_model(path) for path in arguments.model])

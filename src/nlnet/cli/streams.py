@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from nlnet.errors import FileError, InputError, NLNetError
+from nlnet.errors import InputError, NLNetError, cannot
 
 STREAM = "-"
 
@@ -63,7 +63,7 @@ def _keep_stdin(path: Path) -> Path:
         with open(path, "xb") as kept:
             shutil.copyfileobj(sys.stdin.buffer, kept)
     except OSError as error:
-        raise FileError(f"Cannot read standard input: {error.strerror or error}.") from error
+        raise cannot("read standard input", error) from error
     return path
 
 
@@ -81,8 +81,7 @@ def _suffix(arguments: argparse.Namespace, source: Path, names: Mapping[str, str
         with open(source, "rb") as stream:
             start = stream.read(4096)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot read {os.fspath(source)!r}: {reason}.") from error
+        raise cannot(f"read {os.fspath(source)!r}", error) from error
     return suffix_of(start, names.get(str(source), str(source)))
 
 

@@ -21,17 +21,18 @@ import dask.array as da
 import numpy as np
 from dask.array.overlap import overlap, trim_internal
 
-from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
+from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.pages import PagePlan
-from nlnet.denoising.coarse_to_fine import enlarged, halve, scales_for
-from nlnet.denoising.image import choose_model
+from nlnet.denoising.coarse_to_fine import halve, scales_for
 from nlnet.denoising.removal import Network, remove_noise
 from nlnet.denoising.strength import Shares
 from nlnet.inputs import check_finite, from_planes, to_planes
+from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
+from nlnet.progress import ignore
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,55 +218,25 @@ def _denoise_block(*blocks: Array, work: Work, scale: int) -> Array:
         if plan.idle or (scale > 0 and scale >= len(sigmas)):
             denoised[page] = block[page]
             continue
-        network, noise = work.network(), plan.noise
-        if sigmas:
-            noise = Noise.white(sigmas[scale])
-            if scale + 1 < len(sigmas):
-                change = to_planes(changes[0][page], work.channel_axis)
-                network = _Corrected(**vars(network), change=change)
+        noise = Noise.white(sigmas[scale]) if sigmas else plan.noise
+        change = None
+        if scale + 1 < len(sigmas):
+            change = to_planes(changes[0][page], work.channel_axis)
         restored = remove_noise(
             to_planes(block[page], work.channel_axis),
             noise,
             plan.span,
             plan.box,
             (1.0, 1.0) if scale else work.shares,
-            network,
-            _ignore,
+            work.network(),
+            ignore,
+            change,
         )
         denoised[page] = from_planes(restored, work.channel_axis)
     return denoised
-
-
-@dataclasses.dataclass(frozen=True)
-class _Corrected(Network):
-    """A network whose input is corrected by what the smaller scales have changed."""
-
-    change: FloatArray
-
-    def run(
-        self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, int, int],
-        sigma: float,
-        span: float,
-        box: Box | None,
-        report: Callable[[float], None],
-    ) -> None:
-        """Remove white noise from rows, the correction added to them."""
-
-        def corrected(first: int, last: int) -> FloatArray:
-            rows = read(first, last).astype(np.float32)
-            return rows + enlarged(self.change, first, last, shape[2])
-
-        super().run(corrected, write, shape, sigma, span, box, report)
 
 
 def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], PagePlan]]:
     """Yield where the pages of a chunk are, and what is to be done with them."""
     for page in np.ndindex(plans.shape):
         yield page, plans.item(page)
-
-
-def _ignore(share: float) -> None:
-    """Report progress to nobody."""

@@ -19,11 +19,11 @@ from nlnet.dask.estimation import check_stacked
 from nlnet.dask.pages import Request, plan_pages
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import choose_model
 from nlnet.denoising.stacks import Sigma
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.model.model import Model, family_of, load_model, shipped_models
+from nlnet.model.loading import choose_model, family_of, load_model, shipped_models
+from nlnet.model.model import Model
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
 
@@ -180,7 +180,7 @@ def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[
 
     Which of a family it will be depends on sigma, which may not be known yet.
     """
-    chosen = choose_model(model, channels, network_sigma=25.0)
+    chosen = choose_model(model, channels, sigma=25.0)
     reaches = [chosen.config.reach]
     if not _is_own(model):
         family = family_of(chosen.name) if model == "auto" else model

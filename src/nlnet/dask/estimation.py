@@ -101,14 +101,11 @@ def estimate_sigma(
     Raises
     ------
     InputError
-        If the array or an argument cannot be used; and when it is computed, if values are NaN,
-        infinite or too large.
+        As `estimate_noise`.
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> import numpy as np
-    >>> import nlnet.dask
+    >>> import dask.array as da, numpy as np, nlnet.dask
     >>> noisy = 128 + np.random.default_rng(0).normal(0, 10, size=(128, 128))
     >>> sigma = nlnet.dask.estimate_sigma(da.from_array(noisy, chunks=50))
     >>> abs(float(sigma.compute()) - 10) < 0.5

@@ -15,8 +15,8 @@ from dask.base import compute
 from dask.callbacks import Callback
 from distributed import Client, Future, KilledWorker, as_completed
 
-from nlnet.atomic import remove_leftovers
 from nlnet.errors import InputError, NLNetError
+from nlnet.files.claims import remove_leftovers
 from nlnet.files.many_files import Report, work_on
 from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job

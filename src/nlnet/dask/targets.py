@@ -20,9 +20,10 @@ import tifffile
 import zarr.storage
 
 from nlnet.arrays import Array
+from nlnet.atomic import PREFIX, temporary_beside
 from nlnet.dask.unfinished import Unfinished
 from nlnet.dask.volumes import Volume, find_multiscales
-from nlnet.errors import FileError
+from nlnet.errors import FileError, cannot
 from nlnet.files.claims import claim
 from nlnet.files.volume_paths import is_zarr
 
@@ -107,7 +108,7 @@ def new_target(path: Path, volume: Volume, run: str) -> Iterator[Target]:
                 raise FileError(f"Another process is writing {str(path)!r}.")
             yield from _new_zarr(path, volume, run)
         return
-    temporary = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
+    temporary = temporary_beside(path)
     try:
         with _writable(path):
             target = _make_tiff(path, temporary, volume)
@@ -120,7 +121,7 @@ def new_target(path: Path, volume: Volume, run: str) -> Iterator[Target]:
 
 def unfinished_path(path: Path) -> Path:
     """Return the name of a zarr folder until it is finished."""
-    return path.with_name(f".nlnet-{path.name}.partial")
+    return path.with_name(f"{PREFIX}{path.name}.partial")
 
 
 def _new_zarr(path: Path, volume: Volume, run: str) -> Iterator[ZarrTarget]:
@@ -154,8 +155,7 @@ def _writable(path: Path) -> Iterator[None]:
     except FileError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot write {str(path)!r}: {reason}.") from error
+        raise cannot(f"write {str(path)!r}", error) from error
 
 
 class _UnfinishedFolder(zarr.storage.LocalStore):
@@ -260,7 +260,7 @@ def _rename(temporary: Path, path: Path) -> None:
         os.replace(temporary, path)
         return
     # A folder cannot be replaced in one step: the old one makes way, and comes back if need be.
-    old = path.with_name(f".nlnet-{uuid.uuid4().hex}.tmp")
+    old = temporary_beside(path)
     try:
         os.rename(path, old)
         os.rename(temporary, path)

@@ -17,7 +17,7 @@ import zarr
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import stand_in
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.inputs import KINDS, check_dtype
 
@@ -126,7 +126,7 @@ def _readable(path: Path) -> Iterator[None]:
     except (InputError, FileError, MemoryError):
         raise
     except OSError as error:
-        raise FileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from error
+        raise cannot(f"read {str(path)!r}", error) from error
     except Exception as error:
         # Neither library checks all it reads: damaged files raise whatever comes of them.
         raise FileError(

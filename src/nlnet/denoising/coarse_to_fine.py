@@ -9,13 +9,14 @@ Image Processing On Line (2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, ReadRows, WriteRows
+from nlnet.progress import Report, part
 
 Planes = npt.NDArray[np.float32]
 
@@ -35,7 +36,7 @@ class Denoise(Protocol):
         write: WriteRows,
         shape: tuple[int, int, int],
         sigma: float,
-        report: Callable[[float], None],
+        report: Report,
     ) -> None:
         """Read rows whose noise has this sigma, and write them denoised."""
 
@@ -61,7 +62,7 @@ def remove_correlated(
     write: WriteRows,
     sigmas: Sequence[float],
     denoise: Denoise,
-    report: Callable[[float], None],
+    report: Report,
 ) -> None:
     """Denoise (C, H, W) planes at several scales, and write the rows of the result.
 
@@ -90,22 +91,30 @@ def remove_correlated(
             _writer(change),
             sigmas[1:],
             denoise,
-            lambda share: report((1 - own_share) * share),
+            part(report, 0.0, 1 - own_share),
         )
         change -= half
         del half
 
-    def read(first: int, last: int) -> Planes:
-        rows = planes[:, first:last].astype(np.float32)
-        return rows if change is None else rows + enlarged(change, first, last, width)
-
     denoise(
-        read,
+        corrected(planes, change),
         write,
         (channels, height, width),
         sigmas[0],
-        lambda share: report(1 - own_share + own_share * share),
+        part(report, 1 - own_share, own_share),
     )
+
+
+def corrected(planes: Array, change: Planes | None) -> ReadRows:
+    """Return a function that reads rows of planes, with what smaller scales changed added."""
+
+    def read(first: int, last: int) -> Array:
+        rows = planes[:, first:last]
+        if change is None:
+            return rows
+        return rows.astype(np.float32) + enlarged(change, first, last, planes.shape[2])
+
+    return read
 
 
 def halve(planes: Array) -> Planes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from nlnet.arrays import Box
 from nlnet.errors import InputError
 from nlnet.model.model import Model
+from nlnet.progress import Report, part
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,7 @@ def denoise_on_device(
     model: Model,
     device: str,
     box: Box | None,
-    report: Callable[[float], None],
+    report: Report,
 ) -> npt.NDArray[np.float32]:
     """Denoise (C, H, W) planes, whose noise is that of the model, on a device of torch.
 
@@ -75,7 +75,7 @@ def run_on(
     noisy: npt.NDArray[np.float32],
     model: Model,
     box: Box | None,
-    report: Callable[[float], None],
+    report: Report,
 ) -> npt.NDArray[np.float32]:
     """Run the network in plain torch operations on any device, the CPU included."""
     import torch
@@ -90,11 +90,12 @@ def run_on(
         images = torch.from_numpy(noisy).to(device)
         planes = network.to_working_planes(images.unsqueeze(0))
         groups = network.find_groups(planes)
-        report(_MATCHING_SHARE)
+        stages_report = part(report, _MATCHING_SHARE, 1 - _MATCHING_SHARE)
+        stages_report(0.0)
         estimate = planes
         for stage in range(count):
             last = stage + 1 == count
             estimate = network.run(estimate, planes, groups, stage, stage + 1, project_last=last)
-            report(_MATCHING_SHARE + (1 - _MATCHING_SHARE) * (stage + 1) / count)
+            stages_report((stage + 1) / count)
         denoised: npt.NDArray[np.float32] = network.from_working_planes(estimate)[0].cpu().numpy()
     return denoised

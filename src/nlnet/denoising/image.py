@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +17,9 @@ from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.removal import Network, remove_noise
 from nlnet.denoising.strength import Strength, check_strength
-from nlnet.errors import Cancelled, InputError, ModelError
+from nlnet.errors import Cancelled, InputError
 from nlnet.inputs import (
     DATA_RANGES,
-    KINDS,
     check_channel_axis,
     check_count,
     check_dtype,
@@ -31,11 +29,11 @@ from nlnet.inputs import (
     to_planes,
 )
 from nlnet.masks import fill, find_mask, with_mask_of
-from nlnet.model.model import Model, select_model
+from nlnet.model.loading import AUTO, choose_model
+from nlnet.model.model import Model
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
-
-_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
+from nlnet.progress import Progress, Report, ignore
 
 _EXPLAINED = 6.0
 """Standard deviations of the noise by which values may leave the data range."""
@@ -52,14 +50,14 @@ def denoise(
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
     mask: npt.ArrayLike | None = None,
-    model: str | os.PathLike[str] | Model = "auto",
+    model: str | os.PathLike[str] | Model = AUTO,
     data_range: float | None = None,
     channel_axis: int | None = None,
     clip: bool | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Array:
     """Remove the noise of a grayscale or RGB image.
 
@@ -168,7 +166,7 @@ def denoise(
     check_finite(planes)
     check_device(device)
 
-    report = _ignore if progress is None else _stoppable(progress)
+    report = ignore if progress is None else _stoppable(progress)
     decided = decide_noise(planes, span, sigma, noise)
     if decided.kind == "none":
         reason = (
@@ -226,29 +224,7 @@ def find_box(
     return None
 
 
-def choose_model(
-    model: str | os.PathLike[str] | Model, channels: int, network_sigma: float
-) -> Model:
-    """Return the model asked for, if it is made for that number of channels."""
-    if isinstance(model, Model):
-        chosen = model
-    elif isinstance(model, (str, os.PathLike)):
-        chosen = select_model(_FAMILIES[channels] if model == "auto" else model, network_sigma)
-    else:
-        raise ModelError(f"model is {model!r}, but must be a name, a path or a Model.")
-    if chosen.config.channels != channels:
-        raise ModelError(
-            f"The model {chosen.name!r} is made for {KINDS[chosen.config.channels]} images, "
-            f"but this image is {KINDS[channels]}."
-        )
-    return chosen
-
-
-def _ignore(share: float) -> None:
-    """Report progress to nobody."""
-
-
-def _stoppable(progress: Callable[[float], object]) -> Callable[[float], None]:
+def _stoppable(progress: Progress) -> Report:
     def report(share: float) -> None:
         # Only False itself: a function that returns nothing wants the work to go on.
         if progress(share) is False:

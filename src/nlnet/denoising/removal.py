@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
-from nlnet.denoising.coarse_to_fine import memory_of, remove_correlated, scales_for
+from nlnet.denoising.coarse_to_fine import corrected, memory_of, remove_correlated, scales_for
 from nlnet.denoising.devices import CPU, denoise_on_device
 from nlnet.denoising.strength import Shares, blend
 from nlnet.errors import InputError
@@ -24,8 +24,7 @@ from nlnet.network.recursion import denoise_rows
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Level, Noise
 from nlnet.noise.stabilisation import Anscombe, Curve, Stabiliser
-
-Report = Callable[[float], None]
+from nlnet.progress import Report
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +91,7 @@ def remove_noise(
     shares: Shares,
     network: Network,
     report: Report,
+    change: npt.NDArray[np.float32] | None = None,
 ) -> Array:
     """Return (C, H, W) planes without their noise, of the same dtype.
 
@@ -111,6 +111,8 @@ def remove_noise(
         What removes it.
     report : callable
         Called with the share of the work done; an exception it raises stops the work.
+    change : (C, H // 2, W // 2) array, optional
+        What was changed already at half the size; for white noise.
     """
     restored = np.empty_like(planes)
 
@@ -121,15 +123,8 @@ def remove_noise(
     channels, height, width = planes.shape
     shape = (channels, height, width)
     if noise.kind == "white":
-        network.run(
-            lambda first, last: planes[:, first:last],
-            write,
-            shape,
-            noise.strength,
-            span,
-            box,
-            report,
-        )
+        read = corrected(planes, change)
+        network.run(read, write, shape, noise.strength, span, box, report)
     elif noise.correlated:
         _remove_camera_noise(planes, write, noise, span, box, network, report)
     else:

@@ -6,7 +6,7 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ from nlnet.model.model import Model
 from nlnet.noise.blocks import sample_tiles
 from nlnet.noise.deciding import check_request, decide_noise
 from nlnet.noise.record import Noise
+from nlnet.progress import Progress, ignore, one_of
 
 Sigma: TypeAlias = float | npt.ArrayLike | None
 """One standard deviation for all pages, one for each, or None to estimate it."""
@@ -51,7 +52,7 @@ def denoise_stack(
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Any:
     """Remove the noise of every image of an array.
 
@@ -134,8 +135,9 @@ def denoise_stack(
     for number, index in enumerate(np.ndindex(pages)):
         page = np.array(data[index])
         image = page[..., :3] if image_axes == 3 else page  # alpha stays as it is
-        report = None if progress is None else _part_of(progress, number, count)
-        image[...] = denoise_page(image, sigmas.item(index), progress=report)
+        image[...] = denoise_page(
+            image, sigmas.item(index), progress=one_of(progress or ignore, number, count)
+        )
         denoised[index] = page
     return _like(stack, denoised) if _is_tensor(stack) else denoised
 
@@ -215,13 +217,6 @@ def _holds_colors(shape: tuple[int, ...], rgb: bool | None) -> bool:
             "for RGB."
         )
     return fits if rgb is None else rgb
-
-
-def _part_of(
-    progress: Callable[[float], object], number: int, count: int
-) -> Callable[[float], object]:
-    """Return what a page reports to, so that all pages together go from 0 to 1."""
-    return lambda share: progress((number + share) / count)
 
 
 def _as_array(stack: Any) -> Any:

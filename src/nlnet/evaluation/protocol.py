@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.denoising.image import denoise
-from nlnet.errors import FileError, InputError, ModelError
+from nlnet.errors import InputError, ModelError, cannot
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.evaluation.metrics import psnr, ssim
 from nlnet.images import SUFFIXES, read_image
@@ -139,8 +139,7 @@ def list_images(
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot read the folder {os.fspath(folder)!r}: {reason}.") from error
+        raise cannot(f"read the folder {os.fspath(folder)!r}", error) from error
     paths = [Path(folder, name) for name in names if Path(name).suffix.lower() in SUFFIXES]
     if ids is not None:
         missing = sorted(set(ids) - {path.stem for path in paths})
@@ -163,8 +162,7 @@ def read_ids(path: str | os.PathLike[str]) -> frozenset[str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
-        raise FileError(f"Cannot read the ids in {os.fspath(path)!r}: {reason}.") from error
+        raise cannot(f"read the ids in {os.fspath(path)!r}", error) from error
     ids = frozenset(line.strip() for line in text.splitlines() if line.strip())
     if not ids:
         raise InputError(f"{os.fspath(path)!r} lists no ids, but must have one a line.")

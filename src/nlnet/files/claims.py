@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-_PREFIX, _SUFFIX = ".nlnet-", ".lock"
+from nlnet.atomic import PREFIX, UNFINISHED
+
+_SUFFIX = ".lock"
+_LEFTOVER_SECONDS = 3600.0
+"""Writing takes seconds; an unfinished file that is older belongs to nobody any more."""
 
 
 @contextlib.contextmanager
@@ -40,11 +45,22 @@ def claim(path: Path) -> Iterator[bool]:
         lock.release()
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that were killed long ago left in a folder: half a file, a claim."""
+    oldest = time.time() - _LEFTOVER_SECONDS
+    remove_dead_claims(folder, oldest)
+    for leftover in folder.glob(f"{PREFIX}*{UNFINISHED}"):
+        # Another process may be doing the same.
+        with contextlib.suppress(OSError):
+            if leftover.stat().st_mtime < oldest:
+                leftover.unlink()
+
+
 def remove_dead_claims(folder: Path, oldest: float) -> None:
     """Remove the files of claims made before a time by processes that were killed."""
     from filelock import FileLock
 
-    for file in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+    for file in folder.glob(f"{PREFIX}*{_SUFFIX}"):
         # Another process may be doing the same.
         with contextlib.suppress(OSError, NotImplementedError):
             if file.stat().st_mtime < oldest:
@@ -55,4 +71,4 @@ def remove_dead_claims(folder: Path, oldest: float) -> None:
 def _file_of(path: Path) -> Path:
     # A name as long as the file system allows has no room for more.
     name = hashlib.sha256(os.path.normcase(path.name).encode()).hexdigest()[:32]
-    return path.with_name(f"{_PREFIX}{name}{_SUFFIX}")
+    return path.with_name(f"{PREFIX}{name}{_SUFFIX}")

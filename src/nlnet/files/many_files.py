@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from nlnet.atomic import remove_leftovers
-from nlnet.errors import Cancelled, FileError, NLNetError
-from nlnet.files.claims import claim
+from nlnet.errors import Cancelled, FileError, NLNetError, cannot
+from nlnet.files.claims import claim, remove_leftovers
 from nlnet.files.one_file import Findings, Settings, denoise_file
 from nlnet.files.plan import Job
 from nlnet.parallel import available_cpus
@@ -153,10 +152,7 @@ def _prepare(target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(
-            f"Cannot make the output folder {str(target.parent)!r}: {reason}."
-        ) from error
+        raise cannot(f"make the output folder {str(target.parent)!r}", error) from error
 
 
 def _is_fatal(error: NLNetError) -> bool:

@@ -29,7 +29,7 @@ from nlnet.images import (
 from nlnet.images import is_raw as holds_raw
 from nlnet.images.writing import PLAIN
 from nlnet.inputs import check_dtype, check_finite, find_data_range, to_planes
-from nlnet.model.model import select_model
+from nlnet.model.loading import select_model
 from nlnet.noise.deciding import check_request, decide_noise
 from nlnet.noise.record import Noise
 from nlnet.raw import is_raw

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
 from nlnet.raw import RAW_SUFFIXES, is_raw
@@ -149,8 +149,7 @@ class _Search:
         self.left_out.append(LeftOut(path, reason))
 
     def _note(self, error: OSError) -> None:
-        reason = error.strerror or str(error)
-        self.errors.append(FileError(f"Cannot read the folder {error.filename!r}: {reason}."))
+        self.errors.append(cannot(f"read the folder {error.filename!r}", error))
 
 
 def _is_image(name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO, TypeAlias, overload
 
 from nlnet.arrays import Array
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.images.metadata import Metadata
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -111,8 +111,7 @@ class Source:
         except (OSError, ValueError) as error:
             if isinstance(error, FileError):
                 raise
-            reason = getattr(error, "strerror", None) or error
-            raise FileError(f"Cannot read {self.name!r}: {reason}.") from error
+            raise cannot(f"read {self.name!r}", error) from error
 
     def size(self) -> int:
         """Return the number of bytes."""

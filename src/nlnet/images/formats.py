@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.images.avif import AvifCodec
 from nlnet.images.bmp import BmpCodec
 from nlnet.images.content import ImageFile, PathLike, Source
@@ -214,7 +214,7 @@ def recognize(source: Source) -> Format:
         try:
             start = stream.read(_SIGNATURE_BYTES)
         except OSError as error:
-            raise FileError(f"Cannot read {source.name!r}: {error.strerror or error}.") from error
+            raise cannot(f"read {source.name!r}", error) from error
     if not start:
         raise FileError(f"Cannot read {source.name!r}: the file is empty.")
     raw = raw_kind(source)

@@ -34,7 +34,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
-from nlnet.errors import FileError, ModelError
+from nlnet.errors import ModelError, cannot
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_half
 
@@ -121,8 +121,7 @@ def _check_readable(path: str | os.PathLike[str]) -> None:
         with open(path, "rb") as stream:
             empty = not stream.read(1)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot open the model {os.fspath(path)!r}: {reason}.") from error
+        raise cannot(f"open the model {os.fspath(path)!r}", error) from error
     if empty:
         raise ModelError("It is an empty file.")
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.errors import FileError, ModelError
+from nlnet.errors import ModelError, cannot
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, normalize_rows
@@ -70,8 +70,7 @@ def _load_net(path: str | os.PathLike[str]) -> Any:
     try:
         data = io.BytesIO(Path(path).read_bytes())
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"Cannot open {os.fspath(path)!r}: {reason}.") from error
+        raise cannot(f"open {os.fspath(path)!r}", error) from error
     try:
         content = scipy.io.loadmat(
             data, struct_as_record=False, squeeze_me=True, variable_names=["net"]

@@ -23,8 +23,9 @@ import numpy as np
 from nlnet.arrays import FloatArray
 from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
-from nlnet.model.model import select_model
+from nlnet.model.loading import AUTO, choose_model
 from nlnet.noise.stabilisation import Anscombe
+from nlnet.progress import Progress, ignore, part
 from nlnet.raw.demosaicing import (
     GREEN,
     PHASES,
@@ -46,11 +47,8 @@ _COLOR_SHARE = 2 / 3
 _LARGEST_BALANCE = 8.0
 """No light is so red or blue that a color needs more; it is a mistake in the file."""
 
-_FAMILIES = {2: "gray-5x5", 3: "color-5x5"}
 _BAND = 256
 """Rows that are changed together."""
-
-Progress = Callable[[float], object]
 
 
 def denoise_mosaic(
@@ -105,18 +103,19 @@ def denoise_mosaic(
     _check(mosaic, gain, read)
 
     def run(image: FloatArray, sigma: float, first: float, share: float) -> FloatArray:
-        reporter = None if progress is None else _part(progress, first, share)
+        channels = 1 if image.ndim == 2 else len(image)
         return denoise(
             image,
             sigma,
-            model=select_model(_FAMILIES[image.ndim], sigma * 255 / max(contrast, sigma)),
+            # By the contrast, and not by the value of white, which is far above it.
+            model=choose_model(AUTO, channels, sigma * 255 / max(contrast, sigma)),
             data_range=max(float(image.max()), sigma),
-            channel_axis=None if image.ndim == 2 else 0,
+            channel_axis=None if channels == 1 else 0,
             clip=False,
             threads=threads,
             max_memory=max_memory,
             device=device,
-            progress=reporter,
+            progress=part(progress or ignore, first, share),
         )
 
     transform = Anscombe(gain, read**2)
@@ -253,8 +252,3 @@ def _contrast(stable: FloatArray) -> float:
     step = max(1, math.isqrt(stable.size // 100_000))
     dark, bright = np.percentile(stable[::step, ::step], [0.1, 99.9])
     return float(bright - dark)
-
-
-def _part(progress: Progress, first: float, share: float) -> Progress:
-    """Progress of one step as a share of all."""
-    return lambda done: progress(first + share * done)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 import nlnet
-from nlnet.denoising.image import choose_model
 from nlnet.errors import InputError
 from nlnet.inputs import KINDS
+from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.torch.module import NLNet
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from nlnet.atomic import write_atomically
-from nlnet.errors import FileError, ModelError, NLNetError
+from nlnet.errors import ModelError, NLNetError, cannot
 from nlnet.training.settings import TrainingSettings, settings_from_mapping
 
 FILE_NAME = "checkpoint.pt"
@@ -77,7 +77,7 @@ def load_checkpoint(run: Path) -> Checkpoint:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise FileError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from error
+        raise cannot(f"read the checkpoint {str(path)!r}", error) from error
     try:
         held = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         version = held["version"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from nlnet.errors import FileError
+from nlnet.errors import FileError, cannot
 
 LOCK_NAME = ".lock"
 
@@ -33,7 +33,7 @@ def sole_writer(run: Path) -> Iterator[None]:
             f"Another process is training in {str(run)!r}; wait for it, or name another folder."
         ) from error
     except OSError as error:
-        raise FileError(f"Cannot write to the folder {str(run)!r}: {error.strerror}.") from error
+        raise cannot(f"write to the folder {str(run)!r}", error) from error
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nlnet.atomic import write_atomically
-from nlnet.errors import FileError, InputError
+from nlnet.errors import InputError, cannot
 
 FILE_NAME = "log.jsonl"
 
@@ -29,7 +29,7 @@ class RunLog:
         try:
             held = self._path.read_bytes() if self._path.is_file() else b""
         except OSError as error:
-            raise FileError(f"Cannot read {str(self._path)!r}: {error.strerror}.") from error
+            raise cannot(f"read {str(self._path)!r}", error) from error
         kept = b"".join(held.splitlines(keepends=True)[:lines])
         if kept != held:
             write_atomically(self._path, kept)
@@ -41,7 +41,7 @@ class RunLog:
             with self._path.open("a") as stream:
                 stream.write(line)
         except OSError as error:
-            raise FileError(f"Cannot write {str(self._path)!r}: {error.strerror}.") from error
+            raise cannot(f"write {str(self._path)!r}", error) from error
 
 
 def read_log(run: Path) -> list[dict[str, Any]]:
@@ -58,8 +58,7 @@ def read_log(run: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
-        raise FileError(f"Cannot read the log {str(path)!r}: {reason}.") from error
+        raise cannot(f"read the log {str(path)!r}", error) from error
     entries = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from nlnet.errors import FileError, InputError
+from nlnet.errors import FileError, InputError, cannot
 from nlnet.evaluation.protocol import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
 from nlnet.training.data import load_pictures
@@ -79,7 +79,7 @@ def _open_run(
     try:
         run.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"Cannot make the folder {str(run)!r}: {error.strerror}.") from error
+        raise cannot(f"make the folder {str(run)!r}", error) from error
     held.enter_context(sole_writer(run))
     begun = (run / FILE_NAME).exists()
     if begun and not resume:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from nlnet.errors import FileError, InputError
+from nlnet.errors import InputError, cannot
 from nlnet.network.config import NetworkConfig
 
 if sys.version_info >= (3, 11):
@@ -124,7 +124,7 @@ def read_settings(path: str | os.PathLike[str]) -> TrainingSettings:
     try:
         text = Path(path).read_bytes().decode()
     except OSError as error:
-        raise FileError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+        raise cannot(f"read {str(path)!r}", error) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{str(path)!r} is not a text file.") from error
     try:

@@ -8,7 +8,8 @@ import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError
-from nlnet.model.model import Model, load_model
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_from_half

@@ -6,17 +6,16 @@ import dataclasses
 from collections.abc import Sequence
 
 from nlnet.errors import ModelError
-from nlnet.model.model import (
-    Model,
+from nlnet.model.loading import (
+    AUTO,
+    choose_model,
+    distance,
     family_of,
     load_model,
-    nearest_model,
     select_model,
     shipped_models,
 )
-
-AUTOMATIC = "auto"
-_DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
+from nlnet.model.model import Model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         """Everything that may be asked for: ``auto``, families, models."""
         families = dict.fromkeys(offer.family for offer in self.offers if offer.family)
-        return (AUTOMATIC, *families, *(offer.name for offer in self.offers))
+        return (AUTO, *families, *(offer.name for offer in self.offers))
 
     def check(self, name: str) -> None:
         """Raise ModelError unless the name is one of `names`."""
@@ -76,7 +75,7 @@ class Catalog:
         for model in self._own:
             if model.name == name:
                 return model
-        if name != AUTOMATIC:
+        if name != AUTO:
             return select_model(name, sigma)
         return self._default(channels, sigma)
 
@@ -96,5 +95,5 @@ class Catalog:
     def _default(self, channels: int, sigma: float) -> Model:
         fitting = [model for model in self._own if model.config.channels == channels]
         if fitting:
-            return nearest_model(fitting, sigma)
-        return select_model(_DEFAULT_FAMILIES[channels], sigma)
+            return min(fitting, key=lambda model: distance(model.sigma, sigma))
+        return choose_model(AUTO, channels, sigma)

@@ -14,11 +14,12 @@ from nlnet.errors import InputError
 from nlnet.files.one_file import white_of
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite, to_planes
+from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
-from nlnet.web.catalog import AUTOMATIC, Catalog
+from nlnet.web.catalog import Catalog
 from nlnet.web.settings import Settings
 
 NO_MODEL = "none"
@@ -110,9 +111,7 @@ def _find_noise(page: ImageFile, settings: Settings, white: float) -> Noise:
     check_finite(page.pixels)
     planes = to_planes(page.pixels, None if page.channels == 1 else -1)
     sigma = None if settings.sigma is None else settings.sigma * white / 255
-    return decide_noise(
-        planes, white, sigma, None if settings.noise == AUTOMATIC else settings.noise
-    )
+    return decide_noise(planes, white, sigma, None if settings.noise == AUTO else settings.noise)
 
 
 def _mean_sigma(page: ImageFile, noise: Noise) -> float:

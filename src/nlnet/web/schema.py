@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from nlnet.web.catalog import AUTOMATIC
+from nlnet.model.loading import AUTO
 from nlnet.web.output import MEDIA_TYPES
 from nlnet.web.settings import (
     JPEG_QUALITY,
@@ -189,9 +189,9 @@ def _number_or_auto(least: float, most: float, description: str) -> dict[str, An
     return {
         "anyOf": [
             {"type": "number", "exclusiveMinimum": least, "maximum": most},
-            {"type": "string", "enum": [AUTOMATIC]},
+            {"type": "string", "enum": [AUTO]},
         ],
-        "default": AUTOMATIC,
+        "default": AUTO,
         "description": description,
     }
 

@@ -8,14 +8,13 @@ import ipaddress
 import logging
 import signal
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 
 import pyvips
 import uvicorn
 
-from nlnet.errors import InputError
+from nlnet.errors import InputError, reason_of
 from nlnet.web.app import create_app
 from nlnet.web.connections import BoundedProtocol, bounds
 from nlnet.web.security import LOOPBACK_HOSTS
@@ -49,7 +48,7 @@ def listen(host: str, port: int) -> socket.socket:
             "choose another with --host."
         ) from error
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        reason = _REASONS.get(error.errno or 0) or reason_of(error)
         raise InputError(f"Cannot listen on {host}:{port}: {reason}.") from error
 
 
@@ -115,9 +114,19 @@ def serve(
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
     server = _Server(config, service, started, waits)
+    # uvicorn listens to the same signals, and then gives them back to who had them before. In the
+    # end they are ignored: Python takes away handlers of its own when the process ends, and a
+    # signal that came then would kill it.
+    _on_stop_signals(server.handle_exit)
     server.run(sockets=[listener])
+    _on_stop_signals(signal.SIG_IGN)
     if server.interrupted:
         raise KeyboardInterrupt
+
+
+def _on_stop_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    for number in _STOP_SIGNALS:
+        signal.signal(number, handler)
 
 
 class _Server(uvicorn.Server):
@@ -137,23 +146,11 @@ class _Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.interrupted = False
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Stop at the signals, and ignore them once it has stopped.
-
-        uvicorn would raise them once more at the end. They are set to SIG_IGN because Python takes
-        away handlers of its own when the process ends, and a signal that came then would kill it.
-        """
-        for number in _STOP_SIGNALS:
-            signal.signal(number, self.handle_exit)
-        yield
-        for number in _STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop gently; at a second Ctrl-C, without finishing what is at hand.
 
-        uvicorn would then drop the requests, whose clients would see an error of the server.
+        uvicorn would then drop the requests, whose clients would see an error of the server, and
+        raise the signals once more at the end.
         """
         again = self.should_exit and sig == signal.SIGINT
         self.should_exit = True

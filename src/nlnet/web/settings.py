@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 
 from nlnet.errors import InputError
-from nlnet.web.catalog import AUTOMATIC, Catalog
+from nlnet.model.loading import AUTO
+from nlnet.web.catalog import Catalog
 
-NOISES = (AUTOMATIC, "white", "poisson", "camera")
+NOISES = (AUTO, "white", "poisson", "camera")
 """The kinds of noise that may be asked for."""
 
 SAME_FORMAT = "same"
@@ -67,9 +68,9 @@ class Settings:
     """
 
     sigma: float | None = None
-    noise: str = AUTOMATIC
+    noise: str = AUTO
     strength: tuple[float, ...] = (1.0,)
-    model: str = AUTOMATIC
+    model: str = AUTO
     data_range: float | None = None
     format: str = SAME_FORMAT
     quality: int = JPEG_QUALITY
@@ -89,7 +90,7 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> Settings:
         sigma=_number(fields, "sigma", 0.0, 255),
         noise=_choice(fields, "noise", NOISES),
         strength=_strength(fields.get("strength", "1")),
-        model=fields.get("model", AUTOMATIC),
+        model=fields.get("model", AUTO),
         data_range=parse_data_range(fields),
         format=_choice(fields, "format", (SAME_FORMAT, *OUTPUTS)),
         quality=_quality(fields.get("quality", str(JPEG_QUALITY))),
@@ -122,8 +123,8 @@ def parse_key(fields: Mapping[str, str]) -> str | None:
 
 def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> float | None:
     """Return a number above `least`, None for what is to be found out."""
-    text = fields.get(name, AUTOMATIC)
-    if text == AUTOMATIC:
+    text = fields.get(name, AUTO)
+    if text == AUTO:
         return None
     try:
         number = float(text)
@@ -132,7 +133,7 @@ def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> 
     # Written so that NaN does not pass.
     if not least < number <= most:
         raise InputError(
-            f"{name} is {text[:40]!r}, but must be {AUTOMATIC!r} or a number above {least:g} and "
+            f"{name} is {text[:40]!r}, but must be {AUTO!r} or a number above {least:g} and "
             f"at most {most:g}."
         )
     return number

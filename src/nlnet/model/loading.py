@@ -1,0 +1,158 @@
+"""Models by their names: those that come with nlnet, and which of a family fits the noise."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import math
+import os
+import re
+import sys
+
+from nlnet.errors import InputError, ModelError
+from nlnet.inputs import KINDS
+from nlnet.model.model import Model
+
+AUTO = "auto"
+DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
+"""What `AUTO` means, by the number of channels."""
+
+_SUFFIX = ".safetensors"
+
+
+def load_model(name_or_path: str | os.PathLike[str]) -> Model:
+    """Load a model by its shipped name, such as ``gray-5x5-s25``, or from a file.
+
+    Loading is strict: a file is either exactly what :meth:`Model.save` writes, or an error.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        One of `shipped_models`, or the path of a model file; a string is a path if it ends with
+        ``.safetensors`` or names something that exists.
+
+    Returns
+    -------
+    Model
+        Its weights are float32.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be opened.
+    ModelError
+        If the name is unknown, or the file is not an intact model file of a known version.
+
+    Examples
+    --------
+    >>> load_model("gray-9x9-s25")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    nlnet.errors.ModelError: Unknown model 'gray-9x9-s25'; ...
+    """
+    if isinstance(name_or_path, str):
+        if name_or_path in shipped_models():
+            return _load_shipped(name_or_path)
+        if not _is_path(name_or_path):
+            raise _no_such_model(name_or_path)
+    return Model.load(name_or_path)
+
+
+def select_model(name_or_path: str | os.PathLike[str], sigma: float) -> Model:
+    """Load a model; of a family, such as ``gray-5x5``, the one trained nearest to `sigma`.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        The name of a family or of a shipped model, or the path of a model file.
+    sigma : float
+        Standard deviation of the noise on the 0-255 scale. Nearest means in log sigma; of two
+        equally near models it is the one for less noise.
+
+    Raises
+    ------
+    FileError, ModelError
+        As `load_model`.
+    InputError
+        If sigma is not positive and finite.
+    """
+    family = [name for name in shipped_models() if family_of(name) == name_or_path]
+    if not family:
+        return load_model(name_or_path)
+    if not 0 < sigma < math.inf:
+        raise InputError(f"sigma is {sigma}, but must be positive and finite.")
+    trained_for = {name: float(name.removeprefix(f"{name_or_path}-s")) for name in family}
+    names = sorted(trained_for, key=trained_for.__getitem__)
+    return load_model(min(names, key=lambda name: distance(trained_for[name], sigma)))
+
+
+def distance(trained_for: float, sigma: float) -> float:
+    """Return how far noise is from that of a training, in log sigma."""
+    # The floor keeps the logarithm of a quotient that underflows finite.
+    return abs(math.log(max(sigma / trained_for, sys.float_info.min)))
+
+
+def choose_model(model: str | os.PathLike[str] | Model, channels: int, sigma: float) -> Model:
+    """Return the model that a user asks for, if it is made for that number of channels.
+
+    Parameters
+    ----------
+    model : str, path or Model
+        As for `select_model`, a loaded model, or ``"auto"`` for the family that fits the channels.
+    channels : int
+        Those of the image: 1 or 3.
+    sigma : float
+        Standard deviation of its noise on the 0-255 scale.
+
+    Raises
+    ------
+    FileError, InputError, ModelError
+        As `select_model`, or if the model is made for other images.
+    """
+    if isinstance(model, Model):
+        chosen = model
+    elif isinstance(model, (str, os.PathLike)):
+        chosen = select_model(DEFAULT_FAMILIES[channels] if model == AUTO else model, sigma)
+    else:
+        raise ModelError(f"model is {model!r}, but must be a name, a path or a Model.")
+    if chosen.config.channels != channels:
+        raise ModelError(
+            f"The model {chosen.name!r} is made for {KINDS[chosen.config.channels]} images, "
+            f"but this image is {KINDS[channels]}."
+        )
+    return chosen
+
+
+def shipped_models() -> tuple[str, ...]:
+    """Return the names of the models that come with nlnet, sorted."""
+    folder = importlib.resources.files("nlnet.model") / "weights"
+    if not folder.is_dir():
+        return ()
+    names = (entry.name for entry in folder.iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
+
+
+@functools.cache
+def _load_shipped(name: str) -> Model:
+    resource = importlib.resources.files("nlnet.model") / "weights" / f"{name}{_SUFFIX}"
+    with importlib.resources.as_file(resource) as path:
+        return Model.load(path)
+
+
+def family_of(name: str) -> str:
+    """Return a shipped model's name without its sigma: gray-5x5 for gray-5x5-s25."""
+    return re.sub(r"-s[\d.]+$", "", name)
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith(_SUFFIX) or os.path.exists(text)
+
+
+def _no_such_model(name: str) -> ModelError:
+    shipped = shipped_models()
+    members = [known for known in shipped if family_of(known) == name]
+    if members:
+        return ModelError(f"{name!r} is a family; name one of its models: {', '.join(members)}.")
+    return ModelError(
+        f"Unknown model {name!r}; the shipped ones are {', '.join(shipped) or 'none'}, "
+        f"and the path of a {_SUFFIX} file works too."
+    )
