@@ -17,8 +17,9 @@ from nlnet.images import read_image
 from nlnet.noise import add_noise, store
 
 # %%
-# A clean photo, and the same photo with white Gaussian noise of sigma 25 on the 0-255 scale, rounded
-# to 8 bits as in a file. If you have a noisy image of your own, read it here and skip this step.
+# A clean photo, and the same photo with white Gaussian noise of sigma 25 on the 0-255 scale,
+# rounded to 8 bits as in a file. If you have a noisy image of your own, read it here and skip this
+# step.
 clean = read_image(Path(sys.argv[0]).with_name("cat.png")).pixels
 noisy = store(add_noise(clean, sigma=25, seed=0), clean.dtype, data_range=255)
 

@@ -20,16 +20,17 @@ clean = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1).astype(np
 
 # %%
 # ``estimate_sigma`` estimates the standard deviation of white noise from the image alone, in the
-# units of the image. If you call ``denoise`` without a sigma, it estimates the noise by itself, also
-# when it is not white.
+# units of the image. If you call ``denoise`` without a sigma, it estimates the noise by itself,
+# also when it is not white.
 for sigma in (5, 15, 25, 50):
     noisy = add_noise(clean, sigma).astype(np.float32)
     print(f"true sigma {sigma:4.1f}, estimated {nlnet.estimate_sigma(noisy):5.2f}")
 
 # %%
-# A sigma that is too small leaves noise behind; one that is too large removes texture. The estimate
-# is at the top of the curve. (``clip=True`` is only needed for the small sigmas here: noise that weak
-# would not explain values so far outside the data range, and the result would not be clipped.)
+# A sigma that is too small leaves noise behind; one that is too large removes texture. The
+# estimate is at the top of the curve. (``clip=True`` is only needed for the small sigmas here:
+# noise that weak would not explain values so far outside the data range, and the result would not
+# be clipped.)
 noisy = add_noise(clean, 20).astype(np.float32)
 estimate = nlnet.estimate_sigma(noisy)
 sigmas = 20 * np.geomspace(0.4, 2.5, 9)
@@ -62,7 +63,7 @@ for panel, (title, image) in zip(panels, shown.items(), strict=True):
 plt.show()
 
 # %%
-# An image without noise is returned unchanged, with a warning. :doc:`/files_and_noise` tells what can
-# mislead the estimate.
+# An image without noise is returned unchanged, with a warning. :doc:`/files_and_noise` tells what
+# can mislead the estimate.
 
 # sphinx_gallery_thumbnail_number = 2

@@ -18,7 +18,8 @@ from nlnet.evaluation.protocol import read_clean
 from nlnet.noise import add_noise, store
 
 # %%
-# Mirror images of the photo, side by side and below each other, make an image of 4000 x 3000 pixels.
+# Mirror images of the photo, side by side and below each other, make an image of 4000 x 3000
+# pixels.
 photo = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1)
 rows, columns = 3000 - photo.shape[0], 4000 - photo.shape[1]
 clean = np.pad(photo, ((0, rows), (0, columns)), mode="symmetric")
@@ -35,9 +36,9 @@ def measured(image: np.ndarray, max_memory: int | None = None) -> tuple[np.ndarr
 
 
 # %%
-# Rows of tiles move through all stages like items on a conveyor belt, and are dropped as soon as no
-# stage needs them any more. So a taller image takes more time, but hardly more memory: here the upper
-# sixth of the image, and all of it. With ``max_memory``, the tiles are smaller.
+# Rows of tiles move through all stages like items on a conveyor belt, and are dropped as soon as
+# no stage needs them any more. So a taller image takes more time, but hardly more memory: here the
+# upper sixth of the image, and all of it. With ``max_memory``, the tiles are smaller.
 _, memory_of_sixth = measured(noisy[:500])
 denoised, memory = measured(noisy)
 limited, limited_memory = measured(noisy, max_memory=80_000_000)
@@ -83,9 +84,9 @@ print(
 )
 
 # %%
-# In the shell it is ``nlnet denoise big.tif -o clean.tif --max-memory 500M``. Images of more than 250
-# megapixels are refused before they are decoded, unless you raise ``--max-pixels``. To show progress,
-# or to stop the work, pass a ``progress`` function.
+# In the shell it is ``nlnet denoise big.tif -o clean.tif --max-memory 500M``. Images of more than
+# 250 megapixels are refused before they are decoded, unless you raise ``--max-pixels``. To show
+# progress, or to stop the work, pass a ``progress`` function.
 shares: list[float] = []
 nlnet.denoise(noisy[:200], 25, progress=shares.append)
 print(f"progress was reported {len(shares)} times, the last time {shares[-1]:.0%}")

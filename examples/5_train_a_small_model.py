@@ -30,8 +30,8 @@ from nlnet.training.run import run_training
 
 # %%
 # The images in ``train/`` and ``test/`` are used for training, and those in ``val/`` to choose the
-# best model. Here they are parts of the left half of the photo; the right half is for trying out the
-# model.
+# best model. Here they are parts of the left half of the photo; the right half is for trying out
+# the model.
 photo = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1)
 folder = Path(tempfile.mkdtemp())
 parts = {

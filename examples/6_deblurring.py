@@ -50,7 +50,8 @@ def quality(images: Tensor) -> float:
 
 # %%
 # Half-quadratic splitting alternates between two steps. The first makes the image agree with the
-# blurred one, without moving far from the last estimate. With Fourier transforms, that is a division:
+# blurred one, without moving far from the last estimate. With Fourier transforms, that is a
+# division:
 #
 # .. code-block:: text
 #
@@ -68,8 +69,9 @@ for sigma in np.geomspace(0.2, noise_level, 8):
     print(f"sigma {sigma:.3f}: {quality(estimate):.2f} dB")
 
 # %%
-# For comparison, a Wiener filter, which only assumes that neighboring pixels are similar. It gets the
-# best of 30 weights, chosen with the help of the clean photo; in practice nobody could do that.
+# For comparison, a Wiener filter, which only assumes that neighboring pixels are similar. It gets
+# the best of 30 weights, chosen with the help of the clean photo; in practice nobody could do
+# that.
 laplacian = torch.zeros(size)
 laplacian[0, 0] = 4.0
 laplacian[[0, 0, 1, -1], [1, -1, 0, 0]] = -1.0

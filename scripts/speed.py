@@ -167,8 +167,8 @@ def format_training(content: dict[str, Any]) -> str:
     difference = content["relative_gradient_difference"]
     sentences = [
         "On two cores, the forward and backward pass of the five-stage gray 5x5 network on 4 crops",
-        f"of 128x128 takes {engine:.3f} s in nlnet's compiled code and {plain:.3f} s in plain torch",
-        f"operations with autograd, which is {content['plain_over_engine']:.1f} times as long. The",
+        f"of 128x128 takes {engine:.3f} s in nlnet's compiled code and {plain:.3f} s in plain",
+        f"torch operations with autograd, {content['plain_over_engine']:.1f} times as long. The",
         f"gradients agree to {difference:.0e}. The time is proportional to the number of pixels,",
         "plus some overhead for small crops, which have few tiles to share and more border",
         f"(`make bench-training` on commit {content['commit'][:7]},",
