@@ -145,4 +145,4 @@ def test_a_card_tells_what_the_file_knows(shipped: Path) -> None:
     assert card.startswith("# gray-5x5-s25\n")
     for words in ("| Trained | a short run |", "PSNR on BSD68 | 28.900 dB", "[data]\ncrop = 9"):
         assert words in card
-    assert "| Commit | not told |" in card
+    assert "| Commit | not recorded |" in card
