@@ -208,7 +208,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _noise(text: str) -> str | Noise | None:
-    """Return a kind of noise, a record in a file, or None for what is to be found out."""
+    """Return a kind of noise, the record in a file, or None if it is to be estimated."""
     from nlnet.noise.record import KINDS, Noise
 
     if text == "auto":
@@ -235,7 +235,7 @@ def _means_folder(inputs: Sequence[str], output: str) -> bool:
 
 
 def _check_folder_name(output: str) -> None:
-    """Refuse to make a folder that is called like a file."""
+    """Refuse to create a folder whose name looks like that of an image file."""
     from nlnet.images import SUFFIXES
 
     path = Path(output)

@@ -62,7 +62,7 @@ class Found(NamedTuple):
         return self.noise.scaled(255 / self.white)
 
     def to_json(self, *, named: bool) -> str:
-        """Return the record as a line, inside of one with name and page where there are several."""
+        """Return the record as one line of JSON; `named` adds the file and the page."""
         record = self.noise.to_json()
         if not named:
             return record
