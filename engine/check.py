@@ -29,7 +29,9 @@ FUZZER = ("-DNLNET_LIBFUZZER", "-fsanitize=fuzzer")
 
 def run(*command: str | Path) -> None:
     """Run a program, and show what it prints."""
-    print("$", *(Path(word).name if isinstance(word, Path) else word for word in command), flush=True)
+    print(
+        "$", *(Path(word).name if isinstance(word, Path) else word for word in command), flush=True
+    )
     subprocess.run([str(word) for word in command], check=True)
 
 
