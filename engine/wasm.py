@@ -30,7 +30,9 @@ def main() -> None:
     try:
         for name in ("wasm", "wasm-shared"):
             library = build_for(name).library()
-            print(f"{library.relative_to(Path.cwd())}: {library.stat().st_size:,} bytes", flush=True)
+            print(
+                f"{library.relative_to(Path.cwd())}: {library.stat().st_size:,} bytes", flush=True
+            )
             subprocess.run(["node", str(ENGINE / "tests" / "load_wasm.mjs"), library], check=True)
         program = build_for("wasi").program(ENGINE / "tests" / "check.cpp")
         subprocess.run([*RUNNER, program, "--rounds", options.rounds], check=True)
@@ -44,11 +46,10 @@ def main() -> None:
 
 def compare(program: Path, native: Path) -> None:
     """Print how many times as long as native SSE2 code each kernel takes: the least of turns."""
+    commands = ([*RUNNER, str(program)], [str(native), "--set", "SSE2"])
     least: list[dict[str, float]] = [{}, {}]
     for _ in range(TURNS):
-        for times, command in zip(
-            least, ([*RUNNER, program], [native, "--set", "SSE2"]), strict=True
-        ):
+        for times, command in zip(least, commands, strict=True):
             told = subprocess.run([*command, "--time"], check=True, capture_output=True, text=True)
             for name, time in timings(told.stdout).items():
                 times[name] = min(time, times.get(name, time))
