@@ -123,11 +123,19 @@ clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png
 	rm -f src/nlnet/engine/*nlnet_engine.*
 
-.PHONY: dist
-dist: setup  ## build the wheel and the source distribution, with the weights inside, into dist/
+.PHONY: dist engine-check engine-wasm
+dist: setup  ## wheels for all platforms and the source distribution, with the weights inside, into dist/
+	$(INSTALL) -e '.[cross]'
 	rm -rf dist
-	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m scripts.dist
 	@du -h dist/*
+
+engine-check: setup  ## the engine's test program and its fuzz target under sanitizers
+	$(BIN)/python -m engine.check
+
+engine-wasm: setup  ## build the engine for browsers, and run its test program under node
+	$(INSTALL) -e '.[cross]'
+	$(BIN)/python -m engine.wasm
 
 .PHONY: screenshots
 screenshots: setup  ## the pictures of the web page in docs/web.md

@@ -144,7 +144,8 @@ class Build:
         return path
 
     def _link(self, path: Path, objects: Sequence[Path], flags: Sequence[str]) -> Path:
-        command = [*self.compiler.for_target(self.target), *self.flags, *map(str, objects), *flags]
+        command = [*self.compiler.for_target(self.target), *self.target.code_flags, *self.flags]
+        command += [*map(str, objects), *flags]
         made_from, stamp = digest([], *command), path.with_name(f"{path.name}.made_from")
         if not (path.exists() and stamp.exists() and stamp.read_text() == made_from):
             run(command, path)
@@ -154,25 +155,25 @@ class Build:
 
 def link_flags(target: Target, compiler: Compiler) -> list[str]:
     """Return what makes a shared library with nothing of C++ in it."""
-    flags = ["-shared", "-nostdlib++"]
+    flags = ["-shared", "-nostdlib++", *(["-s"] if compiler.family == "zig" else [])]
     if target.system == "linux":
-        flags += ["-Wl,-z,defs", f"-Wl,-soname,{target.library}"]
         if compiler.family != "zig":
             # Without the start files, which bring static constructors.
-            flags = ["-shared", "-nostdlib", *flags[2:], "-lc", "-lgcc"]
+            flags = ["-shared", "-nostdlib", "-lc", "-lgcc"]
+        flags += ["-Wl,-z,defs", f"-Wl,-soname,{target.library}"]
     elif target.system == "macos":
         flags += [f"-Wl,-install_name,@rpath/{target.library}"]
     elif target.system == "freestanding":
         # Memory is the page's, and each thread brings a stack of its own.
         exported = [f"-Wl,--export={name}" for name in ("__stack_pointer", "__heap_base")]
-        flags = ["-nostdlib", "-Wl,--no-entry", "-Wl,--import-memory", "-rdynamic", *exported]
+        flags = ["-nostdlib", "-s", "-Wl,--no-entry", "-Wl,--import-memory", "-rdynamic", *exported]
     return [*flags, *target.link_flags]
 
 
 def program_flags(target: Target, compiler: Compiler) -> list[str]:
     """Return what a program is linked with."""
     flags = ["-nostdlib++"] if compiler.family == "zig" else ["-Wl,--as-needed"]
-    return [*flags, *(["-pthread"] if target.system != "wasi" else [])]
+    return [*flags, *(["-pthread"] if target.system != "wasi" else []), *target.link_flags]
 
 
 def digest(files: Iterable[Path], *words: str) -> str:

@@ -112,9 +112,15 @@ WASM = (
         "wasm32",
         "wasm32-freestanding",
         flags=("-matomics",),
-        link_flags=("-Wl,--shared-memory",),
+        link_flags=("-Wl,--shared-memory", "-Wl,--max-memory=4294901760"),
     ),
-    Target("wasi", "wasm32", "wasm32-wasi"),
+    Target(
+        "wasi",
+        "wasm32",
+        "wasm32-wasi",
+        flags=("-D_WASI_EMULATED_PROCESS_CLOCKS",),
+        link_flags=("-lwasi-emulated-process-clocks",),
+    ),
 )
 
 TARGETS = {target.name: target for target in (*WHEELS, *WASM)}

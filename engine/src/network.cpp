@@ -8,13 +8,14 @@ namespace {
 
 // The parameter block's head, little endian; docs/engine.md describes it.
 struct Head {
-    char magic[8];
+    uint64_t magic;
     uint32_t version, element, channels, stages, patch, group, window, rbf_count, flags, sets;
     double rbf_range, rbf_std, sigma;
     uint64_t bytes;
 };
 static_assert(sizeof(Head) == 80, "the layout of files");
 
+constexpr uint64_t kMagic = 0x72617074656e6c6e;  // "nlnetpar"
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kProjectEveryStage = 1;
 constexpr int kMostStages = 1000, kMostPatch = 63, kMostWindow = 255, kMostGaussians = 4096;
@@ -61,7 +62,7 @@ Place place_of(const Shape &shape, size_t start, size_t element) {
 nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape) {
     if (block == nullptr || bytes < sizeof(Head)) return NLNET_BAD_BLOCK;
     __builtin_memcpy(head, block, sizeof(Head));
-    if (__builtin_memcmp(head->magic, "nlnetpar", 8) != 0) return NLNET_BAD_BLOCK;
+    if (head->magic != kMagic) return NLNET_BAD_BLOCK;
     if (head->version != kVersion) return NLNET_BAD_VERSION;
     const bool fits = head->element <= 1 && (head->channels == 1 || head->channels == 3) &&
                       head->stages >= 1 && head->stages <= kMostStages && head->patch >= 3 &&
