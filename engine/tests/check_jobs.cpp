@@ -3,11 +3,7 @@
 #include "../src/network.h"
 
 #include "plain.h"
-
-#if !defined(__wasm__) && !defined(_WIN32)
-#include <pthread.h>
-#define NLNET_HAS_THREADS 1
-#endif
+#include "threads.h"
 
 namespace {
 
@@ -25,25 +21,6 @@ struct Piece {
     Piece &operator=(const Piece &) = delete;
 };
 
-void *work_until_done(void *job) {
-    for (;;) {
-        const nlnet_progress_state state = nlnet_work(static_cast<nlnet_job *>(job));
-        if (state == NLNET_DONE || state == NLNET_CANCELLED) return nullptr;
-    }
-}
-
-void run_job(nlnet_job *job, int threads) {
-#ifdef NLNET_HAS_THREADS
-    pthread_t others[8];
-    for (int i = 1; i < threads; i++) pthread_create(&others[i], nullptr, work_until_done, job);
-    work_until_done(job);
-    for (int i = 1; i < threads; i++) pthread_join(others[i], nullptr);
-#else
-    (void)threads;
-    work_until_done(job);
-#endif
-}
-
 // Ask a function of the interface for its memory, make the job and run it.
 template <typename Function, typename Description>
 nlnet_status run_task(Function function, const nlnet_network *network, const Description &task,
@@ -55,7 +32,7 @@ nlnet_status run_task(Function function, const nlnet_network *network, const Des
     nlnet_job *job = nullptr;
     const nlnet_status made = function(network, &task, piece.memory, &size, &job);
     if (made != NLNET_OK) return made;
-    run_job(job, threads);
+    check::run_job(job, threads);
     return nlnet_was_cancelled(job) ? NLNET_BAD_ARGUMENT : NLNET_OK;
 }
 

@@ -18,8 +18,8 @@ from distributed import Client, Future, KilledWorker, as_completed
 from nlnet.errors import InputError, NLNetError
 from nlnet.files.claims import remove_leftovers
 from nlnet.files.many_files import Report, work_on
-from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 
 _ADDRESS = re.compile(
     r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE
@@ -91,7 +91,7 @@ class Cluster:
             return [future.result() for future in futures]
 
     def run_jobs(
-        self, jobs: Sequence[Job], *, overwrite: bool, progress: Progress | None = None
+        self, jobs: Sequence[Job], *, progress: Progress | None = None
     ) -> Iterator[Report]:
         """Work on files, one a task, and yield what became of each as soon as it is done.
 
@@ -111,7 +111,6 @@ class Cluster:
                 _work_quietly,
                 jobs,
                 settings=self.settings,
-                overwrite=overwrite,
                 pure=False,
                 batch_size=100,
             )
@@ -122,7 +121,7 @@ class Cluster:
 
 
 @contextmanager
-def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
+def connect(address: str) -> Iterator[Client]:
     """Connect to the scheduler at an address, such as ``tcp://10.0.0.1:8786``.
 
     A scheduler file, which `dask scheduler --scheduler-file` writes, is an address as well.
@@ -140,16 +139,16 @@ def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
             "scheduler file that exists."
         )
     try:
-        client = Client(where, timeout=timeout, set_as_default=False)
+        client = Client(where, timeout=TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"The scheduler {address!r} cannot be reached within {timeout:g} seconds; it must be "
+            f"The scheduler {address!r} cannot be reached within {TIMEOUT:g} seconds; it must be "
             "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786, or its file."
         ) from error
     try:
         yield client
     finally:
-        client.close(timeout=timeout)
+        client.close(timeout=TIMEOUT)
 
 
 def _read_scheduler_file(path: Path) -> str:
@@ -174,8 +173,8 @@ def _finished(client: Client, futures: list[Future[Any]]) -> Iterator[Future[Any
         client.cancel([future for future in futures if not future.done()])
 
 
-def _work_quietly(job: Job, *, settings: Settings, overwrite: bool) -> Report:
-    return work_on(job, settings, overwrite, lambda share: True)
+def _work_quietly(job: Job, *, settings: Settings) -> Report:
+    return work_on(job, settings, lambda share: True)
 
 
 @contextmanager
