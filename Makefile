@@ -107,11 +107,14 @@ bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it 
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m scripts.speed
 
-.PHONY: bench-busy bench-command bench-training
+.PHONY: bench-busy bench-command bench-engine bench-training
+bench-engine: setup  ## warm speed beside the last revision with numba, in turns
+	$(BIN)/python -m benchmarks.engine
+
 bench-busy: setup  ## every public entry beside busy loops: at most 3 times as long as alone
 	$(BIN)/python -m benchmarks.busy
 
-bench-command: setup  ## time and memory of nlnet denoise: first and warm start, 100 megapixels
+bench-command: setup  ## whole runs of nlnet denoise from a fresh install: time, memory and size
 	$(BIN)/python -m benchmarks.command
 	$(BIN)/python -m scripts.speed
 

@@ -9,5 +9,6 @@ What is measured, and how, in one place each:
 - `peak`: how far nlnet is from the speed of a matrix product;
 - `suite`: all of it in one run; `report`, `plot`, `machine`: what becomes of the figures.
 
+`python -m benchmarks.engine` compares the engine with an older revision,
 `python -m benchmarks.training` measures training: the engine against plain torch.
 """

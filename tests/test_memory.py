@@ -56,6 +56,6 @@ def test_8_megapixels_take_few_bytes_a_pixel(shape: tuple[int, ...], limit: int)
 
 
 def test_max_memory_is_kept() -> None:
-    limit = 75_000_000
+    limit = 40_000_000
     shape = (1500, 2000)
     assert measure(shape) > limit > measure(shape, max_memory=limit) > 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from nlnet.errors import Cancelled, FileError, InputError, ModelError, NLNetError
+from nlnet.errors import Cancelled, EngineError, FileError, InputError, ModelError, NLNetError
 
 if TYPE_CHECKING:
     from nlnet.denoising.image import denoise
@@ -27,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cancelled",
+    "EngineError",
     "FileError",
     "InputError",
     "Model",

@@ -94,6 +94,7 @@ class Job:
         self._news = threading.Condition(lock)  # for a main thread that does not work itself
         self._ended = 0  # tasks
         self._helping = 0  # helpers
+        self._tells = False  # of tasks that ended
 
     def run(self, threads: int, progress: Progress | None = None) -> None:
         """Work until the job is finished; `progress` is called here with the share done.
@@ -107,6 +108,7 @@ class Job:
         # Python runs signal handlers in the main thread, also at the entry of a callback, where
         # nothing can catch what they raise. So the main thread leaves callbacks to others.
         watches = self._calls_back and threading.current_thread() is threading.main_thread()
+        self._tells = progress is not None
         report = _Report(self, progress)
         helpers: list[threading.Thread] = []
         try:
@@ -157,7 +159,8 @@ class Job:
                 if state != IDLE:
                     self._ended += 1
                     self._turn.notify_all()
-                    self._news.notify()
+                    if self._tells:
+                        self._news.notify()
                 elif self._ended == ended:  # else another task may be ready by now
                     self._turn.wait(_PATIENCE)
             if state in (DONE, CANCELLED):

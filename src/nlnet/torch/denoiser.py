@@ -40,7 +40,7 @@ class Denoiser(nn.Module):
 
     Notes
     -----
-    Without gradients it runs the fast kernels on the CPU; images on other devices stay there, and
+    Without gradients it runs the engine on the CPU; images on other devices stay there, and
     go through plain torch operations. With gradients the estimate is differentiable in `x`, once;
     the patches that are grouped are taken as given (which ones they are is piecewise constant),
     and so is `sigma`. The weights are fixed and no parameters of the module: to train them there
@@ -98,14 +98,14 @@ class Denoiser(nn.Module):
         _check_batch(x)
         sigmas = _one_an_image(sigma, len(x))
         differentiable = x.requires_grad and torch.is_grad_enabled()
-        run = self._run_network if differentiable or x.device.type != "cpu" else self._run_kernels
+        run = self._run_network if differentiable or x.device.type != "cpu" else self._run_engine
         images = [
             image if level <= _NO_NOISE else run(image.to(torch.float32), level).to(x.dtype)
             for image, level in zip(x, sigmas, strict=True)
         ]
         return torch.stack(images) if images else x.clone()
 
-    def _run_kernels(self, image: Tensor, sigma: float) -> Tensor:
+    def _run_engine(self, image: Tensor, sigma: float) -> Tensor:
         """Denoise one image, (C, H, W) in float32, on the CPU and without gradients."""
         denoised = nlnet.denoise(
             image.detach().numpy(),
