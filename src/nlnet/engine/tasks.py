@@ -220,7 +220,7 @@ def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None
     return gradients
 
 
-def _check_groups(groups: Groups, reach: int) -> None:
+def _check_groups(groups: Groups, radius: int) -> None:
     """Raise InputError if a member of a group is outside of its image or window."""
     if groups.ndim != 5:
         raise InputError(f"The groups have shape {groups.shape}, but must be (B, H, W, K, 2).")
@@ -230,7 +230,7 @@ def _check_groups(groups: Groups, reach: int) -> None:
         places = np.arange(nearest.shape[axis])
         first = nearest.min(axis=1 - axis)[..., axis].min(axis=1)
         last = farthest.max(axis=1 - axis)[..., axis].max(axis=1)
-        behind, ahead = np.minimum(places, reach), np.minimum(places[::-1], reach)
+        behind, ahead = np.minimum(places, radius), np.minimum(places[::-1], radius)
         if (first < -behind).any() or (last > ahead).any():
             raise InputError(f"The groups have members {name} the image or their windows.")
 
