@@ -28,7 +28,8 @@ from benchmarks.report import format_table, write_json
 from nlnet.evaluation.comparison import compare
 from nlnet.evaluation.datasets import luma
 from nlnet.evaluation.metrics import psnr, ssim
-from nlnet.files.one_file import Settings, denoise_file
+from nlnet.files.one_file import denoise_file
+from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise
 from nlnet.parallel import available_cpus

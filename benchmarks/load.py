@@ -68,8 +68,8 @@ class Tally:
 class Server:
     """The server under test, and the memory it uses."""
 
-    def __init__(self, models: list[Path]) -> None:
-        options = [word for model in models for word in ("--model", str(model))]
+    def __init__(self, models: list[Path], *more: str) -> None:
+        options = [word for model in models for word in ("--model", str(model))] + [*more]
         command = [sys.executable, "-m", "nlnet", "serve", "--port", "0", *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
@@ -80,6 +80,10 @@ class Server:
         status = Path(f"/proc/{self._process.pid}/status")
         found = re.search(rf"{field}:\s+(\d+)", status.read_text()) if status.exists() else None
         return round(int(found.group(1)) / 1024, 1) if found else float("nan")
+
+    def forget_peak(self) -> None:
+        """Let the peak begin anew, at what is used now."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
 
     def stop(self) -> int:
         """Stop it as a service manager does, and return its exit code."""

@@ -16,8 +16,8 @@ import nlnet.model.loading
 from nlnet.cli import main
 from nlnet.errors import FileError
 from nlnet.files.many_files import run_jobs
-from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, read_image, write_image
 
 NAMES = ("a.png", "b.tif", "sub/c.png", "sub/deep/d.ppm")
@@ -260,7 +260,7 @@ def test_what_a_folder_run_leaves_out_is_said(
     said = capsys.readouterr().out.splitlines()
     assert "2 written" in said
     heic = next(line for line in said if "00.heic" in line)
-    assert heic.startswith("12 left out (not images by their names): ")
+    assert heic.startswith("12 left out (images of formats that are not read; convert them")
     assert heic.endswith("09.heic, and 2 more")
     assert f"1 left out (zarr is denoised alone): {folder / 'v.zarr'}" in said
     assert f"1 left out (folders inside; --recursive goes into them): {folder / 'sub'}" in said

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import filelock
@@ -15,10 +16,10 @@ import pytest
 from pictures import noisy_pixels
 
 from nlnet.files.claims import claim, remove_dead_claims
-from nlnet.files.many_files import work_on
-from nlnet.files.one_file import Settings
+from nlnet.files.many_files import run_jobs, split_jobs, work_on
 from nlnet.files.plan import Job
-from nlnet.images import ImageFile, write_image
+from nlnet.files.settings import Settings
+from nlnet.images import ImageFile, read_image, write_image
 
 
 def files(folder: Path) -> list[str]:
@@ -83,13 +84,35 @@ def test_a_file_in_work_elsewhere_is_left_to_it(tmp_path: Path, gray_model_file:
     job.target.parent.mkdir()
     settings = Settings(sigma=25.0, model=gray_model_file)
     with claim(job.target):
-        report = work_on(job, settings, False, lambda share: True)
+        report = work_on(job, settings, lambda share: True)
     assert report.elsewhere
     assert report.findings is None
     assert files(job.target.parent) == []
-    report = work_on(job, settings, False, lambda share: True)
+    report = work_on(job, settings, lambda share: True)
     assert report.findings is not None
     assert not report.elsewhere
+
+
+def test_two_runs_that_overwrite(tmp_path: Path, gray_model_file: Path) -> None:
+    """What was there before both began is replaced by one of them, not by both."""
+    jobs = []
+    for number in range(12):
+        image = ImageFile(noisy_pixels(np.uint8, seed=number))
+        write_image(tmp_path / f"{number}.png", image)
+        (tmp_path / f"out-{number}.png").write_bytes(b"old")
+        jobs.append(Job(tmp_path / f"{number}.png", tmp_path / f"out-{number}.png"))
+    runs = [split_jobs(jobs, overwrite=True) for _ in range(2)]
+    assert [existing for _, existing in runs] == [[], []]
+    settings = Settings(sigma=25.0, model=gray_model_file, threads=1)
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda run: list(run_jobs(run[0], settings)), runs))
+    statuses = sorted(report.status for reports in done for report in reports)
+    assert statuses == ["elsewhere"] * 12 + ["written"] * 12
+    assert all(read_image(job.target).pixels.shape == (24, 32) for job in jobs)
+    # A later run replaces everything again.
+    todo, _ = split_jobs(jobs, overwrite=True)
+    assert {report.status for report in run_jobs(todo, settings)} == {"written"}
+    assert split_jobs(jobs, overwrite=False) == ([], jobs)
 
 
 def test_two_runs_on_one_folder(tmp_path: Path, gray_model_file: Path) -> None:

@@ -206,6 +206,25 @@ def test_values_far_from_white_are_no_silent_nonsense(
     assert main([*map(str, words)]) == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--data-range", "4000"]])
+def test_signed_values_are_compared_on_the_scale_of_the_clean_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """Nothing is cut off at 0, and noise does not make the range larger."""
+    clean = np.linspace(-1000, 3000, 24 * 32).reshape(24, 32).round().astype(np.int16)
+    change = np.where(np.indices(clean.shape).sum(axis=0) % 2, 40, -40)
+    inside = np.clip(clean + change, -1000, 3000).astype(np.int16)
+    inside[0, 0] = 3000
+    for name, pixels in (("clean.tif", clean), ("noisy.tif", inside)):
+        write_image(tmp_path / name, ImageFile(pixels))
+    files = [str(tmp_path / name) for name in ("clean.tif", "noisy.tif")]
+    assert main(["compare", *files, "-o", str(tmp_path / "out.png"), *options]) == 0
+    error = np.mean((inside.astype(float) - clean) ** 2)
+    expected = 10 * np.log10(4000**2 / error)
+    shown = float(capsys.readouterr().out.splitlines()[1].split()[1])
+    assert shown == pytest.approx(expected, abs=1e-3)
+
+
 # Noise
 
 
@@ -231,6 +250,32 @@ def test_noise_is_that_of_the_protocol(
     result = read_image(tmp_path / "out.tif")
     np.testing.assert_allclose(result.pixels, expected, rtol=1e-6)
     np.testing.assert_array_equal(result.alpha, np.flipud(clean))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "options"),
+    [
+        (np.int16, -1000, 3000, []),
+        (np.int16, -32768, 32767, []),
+        (np.int16, -1000, 3000, ["--data-range", "4000"]),
+        (np.int32, -(2**31), 2**31 - 1, []),
+        (np.uint32, 1000, 1500, []),
+    ],
+)
+def test_noise_on_integers_without_a_range_of_their_own(
+    tmp_path: Path, dtype: Any, low: int, high: int, options: list[str]
+) -> None:
+    """Rounded, not cut off; and what would not fit into the dtype is its nearest limit."""
+    clean = np.linspace(low, high, 24 * 32).reshape(24, 32).astype(dtype)
+    write_image(tmp_path / "in.tif", ImageFile(clean))
+    files = ["add-noise", str(tmp_path / "in.tif"), "-o", str(tmp_path / "out.tif")]
+    assert main([*files, "--sigma", "40", *options]) == 0
+    unit = (float(options[1]) if options else high - low) / 255
+    limits = np.iinfo(dtype)
+    expected = np.clip(np.rint(add_noise(clean, 40 * unit)), limits.min, limits.max)
+    result = read_image(tmp_path / "out.tif").pixels
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_noise_of_a_stack_and_bad_calls(tmp_path: Path, fails: Callable[..., str]) -> None:

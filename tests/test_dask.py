@@ -226,9 +226,9 @@ def test_models_that_cannot_be_used() -> None:
 @pytest.mark.parametrize("sigma", [0.1, None])
 def test_bad_values_are_said_when_they_are_met(sigma: float | None, gray_model: Model) -> None:
     noisy = noisy_pixels(np.float32)
-    noisy[20, 20] = np.nan
+    noisy[20, 20] = np.inf
     denoised = lazy.denoise(da.from_array(noisy, chunks=(24, 16)), sigma, model=gray_model)
-    with pytest.raises(InputError, match="NaN"):
+    with pytest.raises(InputError, match="infinite"):
         denoised.compute()
     much = da.from_array(900 * noisy_pixels(np.float32), chunks=(24, 16))
     with pytest.raises(InputError, match="data range is 1"):

@@ -121,7 +121,7 @@ def test_matrix_products_run_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> N
     ("image", "message"),
     [
         (np.zeros((7, 100)), "100x7 pixels, but estimating its noise takes at least 8x8"),
-        (np.full((16, 16), np.nan), "256 values that are NaN"),
+        (np.full((16, 16), np.nan), "256 of the image's 256 pixels are masked or NaN"),
         (np.zeros((16, 16), np.int64), "dtype is int64"),
         (np.zeros((16, 16, 4)), "last of three axes must be 3"),
         (np.zeros(16), "has shape"),
@@ -141,3 +141,18 @@ def test_photographs(shared: Path, sigma: float, channels: int) -> None:
         for seed, path in enumerate(paths)
     ]
     assert np.mean(errors) < 0.05
+
+
+def test_pixels_that_are_left_out() -> None:
+    """By a mask, by that of a masked array, or as NaN: what is there has no influence."""
+    noisy = add_noise(scene(), 10)
+    mask = np.zeros(noisy.shape, bool)
+    mask[20:50, 30:60] = True
+    expected = nlnet.estimate_sigma(noisy, mask=mask)
+    assert expected == pytest.approx(10, rel=0.1)
+    spoilt = np.where(mask, 200.0, noisy)
+    assert nlnet.estimate_sigma(spoilt, mask=mask) == expected
+    assert nlnet.estimate_sigma(np.ma.MaskedArray(spoilt, mask=mask)) == expected
+    assert nlnet.estimate_sigma(np.where(mask, np.nan, noisy)) == expected
+    found = nlnet.estimate_noise(spoilt, mask=mask, data_range=255)
+    assert found == nlnet.estimate_noise(np.where(mask, np.nan, noisy), data_range=255)

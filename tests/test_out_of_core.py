@@ -236,7 +236,7 @@ def test_a_broken_zarr(
         (np.zeros((9, 0), np.uint8), r"has shape (9, 0)"),
         (np.zeros((9, 9), np.int64), "dtype is int64"),
         (np.zeros((9, 2), np.uint8), "at least the patch size"),
-        (np.full((9, 9), np.nan, np.float32), "81 values that are NaN"),
+        (np.full((9, 9), np.nan, np.float32), "81 of the image's 81 pixels are masked or NaN"),
     ],
 )
 def test_a_zarr_that_cannot_be_denoised(

@@ -67,6 +67,17 @@ def test_dng_by_its_entry(tmp_path: Path) -> None:
         read_image(tmp_path / "a.tif")
 
 
+def test_the_sentence_says_who_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.nef").write_bytes(thumbnail_and_sub_image(32803))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "rawpy" else 1)
+    with pytest.raises(FileError, match=r"'nlnet denoise' makes a .* pip install 'nlnet\[raw\]'"):
+        read_image(tmp_path / "a.nef")
+    monkeypatch.undo()
+    pytest.importorskip("rawpy")
+    with pytest.raises(FileError, match=r"makes a TIFF file of it\.$"):
+        read_image(tmp_path / "a.nef")
+
+
 def test_pictures_are_no_raw_files(tmp_path: Path) -> None:
     for suffix in images.SUFFIXES:
         color = suffix in (".ppm", ".webp")

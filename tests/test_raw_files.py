@@ -13,7 +13,8 @@ import tifffile
 from nlnet.cli import main
 from nlnet.errors import Cancelled, FileError, InputError
 from nlnet.evaluation.metrics import psnr
-from nlnet.files.one_file import Settings, denoise_file
+from nlnet.files.one_file import denoise_file
+from nlnet.files.settings import Settings
 from nlnet.images import read_image
 from nlnet.noise.record import Noise
 from nlnet.raw import is_raw

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from pictures import random_image
+from pictures import noisy_pixels, random_image
 from PIL import Image
 from starlette.testclient import TestClient
 from web_server import client_of, post, told
@@ -81,8 +81,22 @@ def test_floating_values(client: TestClient, gray_model: Model) -> None:
     np.testing.assert_allclose(decode(response.content, "x").pixels, expected, atol=1e-6)
     assert response.headers["nlnet-image"] == "32 x 24, 32-bit float gray NPY"
     broken = encode(ImageFile(np.full((24, 32), np.nan, np.float32)), ".npy")
-    assert "finite" in told(post(client, broken, sigma="25"), 422)
+    assert "masked or NaN" in told(post(client, broken, sigma="25"), 422)
     assert post(client, broken, path="preview").status_code == 200
+
+
+def test_pixels_that_are_nan_are_left_out(client: TestClient, gray_model: Model) -> None:
+    pixels = noisy_pixels(np.float32)
+    pixels[3:6] = np.nan
+    data = encode(ImageFile(pixels), ".tif")
+    response = post(client, data, "noisy.tif", sigma="25", preview="no")
+    assert response.status_code == 200
+    assert response.headers["Nlnet-Notes"] == "96 pixels are masked or NaN: left as they are"
+    result = decode(response.content, "x").pixels
+    np.testing.assert_array_equal(result, nlnet.denoise(pixels, 25 / 255, model=gray_model))
+    shown = post(client, data, "noisy.tif", path="preview")
+    assert decode(shown.content, "x").pixels[8:].mean() == pytest.approx(127, abs=10)
+    assert post(client, data, "noisy.tif").status_code == 200
 
 
 def test_conversions_are_noted(client: TestClient) -> None:

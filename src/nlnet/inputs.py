@@ -99,10 +99,14 @@ def check_finite(pixels: Array) -> None:
     # Written so that NaN does not pass.
     unusable = pixels.size - int(np.count_nonzero(np.abs(pixels) <= largest))
     if unusable:
-        raise InputError(
-            f"The image has {unusable} values that are NaN, infinite or too large for float32, "
-            "but all must be finite."
-        )
+        nan, infinite = (int(np.count_nonzero(find(pixels))) for find in (np.isnan, np.isinf))
+        counts = {
+            "NaN": nan,
+            "infinite": infinite,
+            "too large for float32": unusable - nan - infinite,
+        }
+        found = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        raise InputError(f"The image has values that cannot be used: {found}.")
 
 
 def check_data_range(data_range: object) -> float:

@@ -60,12 +60,17 @@ def find_mask(image: object, mask: npt.ArrayLike | None, axis: int | None) -> Ma
     count = int(np.count_nonzero(hidden))
     if not count:
         return None
-    if count > _MOST * hidden.size:
-        raise InputError(
-            f"{count} of the image's {hidden.size} pixels are masked or NaN, but at most half of "
-            "them may be."
-        )
+    check_share(count, hidden.size)
     return hidden
+
+
+def check_share(count: int, size: int) -> None:
+    """Raise InputError if more pixels of an image are left out than may be."""
+    if count > _MOST * size:
+        raise InputError(
+            f"{count} of the image's {size} pixels are masked or NaN, but at most half of them may "
+            "be."
+        )
 
 
 def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
@@ -111,6 +116,18 @@ def fill(planes: Array, hidden: Mask) -> Array:
         left = left.copy()
         left[y, x] = False
     return filled
+
+
+def fill_hidden(
+    image: object, mask: npt.ArrayLike | None, axis: int | None
+) -> tuple[Array, Mask | None]:
+    """Return an image as (C, H, W) planes, what is left out filled; and what that is, if anything.
+
+    Parameters and errors are those of :func:`find_mask`.
+    """
+    planes = to_planes(np.asarray(image), axis)
+    hidden = find_mask(image, mask, axis)
+    return (planes if hidden is None else fill(planes, hidden)), hidden
 
 
 def _is_masked(image: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:

@@ -18,7 +18,8 @@ from nlnet.cli.writing import add_writing, writing_options
 
 _DESCRIPTION = """\
 Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
-rounded and clipped to the data range; floating values (TIFF, npy) are neither, as in experiments.
+rounded and kept in the data range, signed and 32-bit ones in what their type holds; floating values
+(TIFF, npy) are neither, as in experiments.
 """
 _EPILOG = """\
 examples:
@@ -53,8 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Add noise to one file."""
     import dataclasses
 
-    from nlnet.files.data_range import check_white
-    from nlnet.files.one_file import white_of
+    from nlnet.files.data_range import check_white, known_white, white_of
     from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.noise import add_noise, store
 
@@ -66,9 +66,10 @@ def run(arguments: argparse.Namespace) -> None:
     results = []
     for number, page in enumerate(pages):
         white = white_of(page, arguments.data_range)
-        check_white(page, white, str(source))
+        check_white(page, arguments.data_range, str(source))
         noisy = add_noise(page.pixels, arguments.sigma * white / 255, arguments.seed + number)
-        pixels = store(noisy, page.pixels.dtype, white)
+        known = known_white(page, arguments.data_range)
+        pixels = store(noisy, page.pixels.dtype, known)
         results.append(dataclasses.replace(page, pixels=pixels))
     write_pages(target, results, writing)
     for line in results[0].notes + losses(target, results[0], writing):

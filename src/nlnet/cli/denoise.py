@@ -31,7 +31,7 @@ from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import FileError, InputError, reason_of
 
 if TYPE_CHECKING:
-    from nlnet.files.one_file import Settings
+    from nlnet.files.settings import Settings
     from nlnet.noise.record import Noise
 
 _DESCRIPTION = """\
@@ -48,7 +48,7 @@ examples:
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.5,1
   nlnet denoise cells.tif -o cells-clean.tif --noise poisson
-  nlnet denoise camera.tif -o clean.tif --data-range 4095
+  nlnet denoise camera.tif -o clean.tif --data-range 4095 --mask dead-pixels.png
   nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
@@ -108,6 +108,13 @@ def add_parser(commands: Subparsers) -> None:
         "and chroma (blotches of color) (default: 1)",
     )
     parser.add_argument(
+        "--mask",
+        type=Path,
+        metavar="FILE",
+        help="image whose pixels other than 0 are left out of what is denoised, and of what is "
+        "looked at for it; of one page, or as many as the input; NaN is left out in any case",
+    )
+    parser.add_argument(
         "--preview",
         type=Path,
         metavar="FIG.png",
@@ -161,7 +168,7 @@ def add_parser(commands: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
-    from nlnet.files.one_file import Settings
+    from nlnet.files.settings import Settings
 
     settings = Settings(
         sigma=arguments.sigma,
@@ -175,6 +182,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_pixels=1_000_000 * arguments.max_pixels,
         writing=writing_options(arguments),
         development=development_of(arguments),
+        mask=None if arguments.mask is None else arguments.mask.absolute(),
     )
     settings.check()
     output = Path(arguments.output)

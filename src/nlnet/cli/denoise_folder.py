@@ -17,8 +17,8 @@ from nlnet.errors import NLNetError
 if TYPE_CHECKING:
     from nlnet.dask.schedulers import Cluster
     from nlnet.files.many_files import Report
-    from nlnet.files.one_file import Settings
     from nlnet.files.plan import Job, LeftOut
+    from nlnet.files.settings import Settings
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
@@ -95,12 +95,9 @@ def _reports(
     """Work on the jobs, on the cluster if there is one."""
     from nlnet.files.many_files import run_jobs
 
-    overwrite = arguments.overwrite
     if cluster is not None:
-        return cluster.run_jobs(jobs, overwrite=overwrite, progress=progress)
-    return run_jobs(
-        jobs, settings, workers=arguments.workers, overwrite=overwrite, progress=progress
-    )
+        return cluster.run_jobs(jobs, progress=progress)
+    return run_jobs(jobs, settings, workers=arguments.workers, progress=progress)
 
 
 def _with_name(error: NLNetError, job: Job) -> str:
@@ -113,7 +110,7 @@ def _with_name(error: NLNetError, job: Job) -> str:
 def _summary(tally: Mapping[str, int]) -> str:
     words = {
         "exists": "skipped that exist (--overwrite replaces them)",
-        "elsewhere": "left to another process that works on them",
+        "elsewhere": "left to another process",
         "failed": "failed",
     }
     parts = [f"{tally[status]} {what}" for status, what in words.items() if tally[status]]

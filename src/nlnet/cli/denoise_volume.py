@@ -19,7 +19,7 @@ from nlnet.files.volume_paths import ZARR_FILES, is_tiff, is_zarr
 
 if TYPE_CHECKING:
     from nlnet.dask.schedulers import Cluster
-    from nlnet.files.one_file import Settings
+    from nlnet.files.settings import Settings
 
 _LIBRARIES = ("dask", "distributed", "tifffile", "zarr")
 
@@ -44,6 +44,11 @@ def denoise_out_of_core(
     """Denoise a zarr folder or a TIFF file, block by block."""
     if arguments.preview is not None:
         raise InputError("--preview shows one image in memory, but not zarr or work on a cluster.")
+    if settings.mask is not None:
+        raise InputError(
+            "--mask is for images in memory, but not for zarr or work on a cluster; write NaN into "
+            "a floating array, or give nlnet.dask.denoise a mask."
+        )
     _check_output(target, overwrite=arguments.overwrite, source=source)
     with needs_extra("dask", *_LIBRARIES):
         from nlnet.dask.out_of_core import denoise_volume

@@ -12,9 +12,7 @@ does not need then pass zeros on.
 
 from __future__ import annotations
 
-import dataclasses
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import dask.array as da
@@ -23,73 +21,23 @@ from dask.array.overlap import overlap, trim_internal
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
+from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.pages import PagePlan
-from nlnet.denoising.coarse_to_fine import halve, scales_for
-from nlnet.denoising.removal import Network, remove_noise
-from nlnet.denoising.strength import Shares
+from nlnet.dask.work import Work
+from nlnet.denoising.removal import remove_noise
 from nlnet.inputs import check_finite, from_planes, to_planes
-from nlnet.model.loading import choose_model
-from nlnet.model.model import Model
-from nlnet.noise.deciding import pyramid_sigmas
+from nlnet.masks import Mask, fill
 from nlnet.noise.record import Noise
 from nlnet.progress import ignore
 
 
-@dataclasses.dataclass(frozen=True)
-class Work:
-    """How pages are denoised; what all their chunks have in common.
-
-    Parameters
-    ----------
-    model : str, path or Model
-        As for `nlnet.denoise`.
-    reach : int
-        How far the network looks.
-    shape : (C, H, W)
-        Shape of a page at the full size.
-    image_axes : (int, int)
-        The axes of rows and columns, counted from the end.
-    channel_axis : int or None
-        That of the channels, counted from the end.
-    shares : (luma, chroma)
-        How much of the noise is removed.
-    threads, max_memory, device
-        As for `nlnet.denoise`, for the work on one chunk.
-    """
-
-    model: str | os.PathLike[str] | Model
-    reach: int
-    shape: tuple[int, int, int]
-    image_axes: tuple[int, int]
-    channel_axis: int | None
-    shares: Shares
-    threads: int
-    max_memory: int | None
-    device: str
-
-    @property
-    def page_axes(self) -> int:
-        """How many axes a page has."""
-        return 2 if self.channel_axis is None else 3
-
-    def network(self) -> Network:
-        """Return what removes noise."""
-        return Network(
-            choose=lambda sigma: choose_model(self.model, self.shape[0], sigma),
-            threads=self.threads,
-            max_memory=self.max_memory,
-            device=self.device,
-        )
-
-    def sigmas(self, plan: PagePlan) -> tuple[float, ...]:
-        """Return what is to be removed at each scale, if the noise is correlated."""
-        if plan.idle or not plan.noise.correlated:
-            return ()
-        return pyramid_sigmas(plan.noise)[: scales_for(self.shape, len(plan.noise.octaves))]
-
-
 def denoise_chunks(
-    array: da.Array, plans: da.Array, work: Work, scales: int, scale: int = 0
+    array: da.Array,
+    plans: da.Array,
+    work: Work,
+    scales: int,
+    scale: int = 0,
+    hidden: da.Array | None = None,
 ) -> da.Array:
     """Denoise pages at one scale, after the smaller ones.
 
@@ -105,11 +53,15 @@ def denoise_chunks(
         The number of scales that a page may need.
     scale : int
         0 for the full size, 1 for half of it, and so on.
+    hidden : dask array, optional
+        Which pixels are left out, of the shape of the pages and (H, W); so is NaN. At smaller
+        scales they are all NaN.
 
     Returns
     -------
     dask array
-        Of the same shape, dtype and chunks.
+        Of the same shape, dtype and chunks: the pages without noise; at smaller scales, what that
+        has changed.
     """
     smaller = scale + 1 < scales
     # With two pixels more: what is enlarged is not exact in the outermost ones.
@@ -121,41 +73,45 @@ def denoise_chunks(
     if work.channel_axis is not None:
         chunks[work.channel_axis] = (work.shape[0],)
     roomy = array.rechunk(tuple(chunks))
-    change = _coarse_change(roomy, plans, work, scales, scale) if smaller else None
+    if hidden is not None:
+        hidden = hidden.rechunk(tuple(chunks[axis] for axis in work.mask_axes(array.ndim)))
+    change = _coarse_change(roomy, hidden, plans, work, scales, scale) if smaller else None
 
     # A single chunk has no neighbors, and may be smaller than the halo.
     depth = dict.fromkeys(range(array.ndim), 0)
     for axis in work.image_axes:
         depth[axis % array.ndim] = halo if len(chunks[axis]) > 1 else 0
-    inputs = [_with_halo(roomy, depth)]
+    wide = _with_halo(roomy, depth)
+    if hidden is not None:
+        halos = [depth[axis] for axis in work.mask_axes(array.ndim)]
+        hidden = _with_halo(hidden, dict(enumerate(halos)))
     if change is not None:
-        inputs.append(_with_halo(change, {axis: rows // 2 for axis, rows in depth.items()}))
-    with_halo = inputs[0].chunks
+        change = _with_halo(change, {axis: rows // 2 for axis, rows in depth.items()})
     denoised = _map_pages(
-        _denoise_block, inputs, plans, with_halo, array.dtype, work=work, scale=scale
+        _denoise_block, (wide, hidden, change), plans, wide.chunks, array.dtype, work, scale
     )
     trimmed = trim_internal(denoised, depth, boundary="none")
     return cast(da.Array, trimmed.rechunk(array.chunks))
 
 
 def _coarse_change(
-    roomy: da.Array, plans: da.Array, work: Work, scales: int, scale: int
+    roomy: da.Array,
+    hidden: da.Array | None,
+    plans: da.Array,
+    work: Work,
+    scales: int,
+    scale: int,
 ) -> da.Array:
     """Return what denoising changes at half the size; its chunks are half of those of `roomy`."""
     chunks = list(roomy.chunks)
     for axis in work.image_axes:
         chunks[axis] = tuple(length // 2 for length in chunks[axis])
     # Computed apart, so that no chunk waits in memory until the smaller scales are done.
+    apart = computed_apart(roomy), None if hidden is None else computed_apart(hidden), None
     half = _map_pages(
-        _halve_block,
-        [computed_apart(roomy)],
-        plans,
-        tuple(chunks),
-        np.dtype(np.float32),
-        work=work,
-        scale=scale + 1,
+        _halve_block, apart, plans, tuple(chunks), np.dtype(np.float32), work, scale + 1
     )
-    return cast(da.Array, denoise_chunks(half, plans, work, scales, scale + 1) - half)
+    return denoise_chunks(half, plans, work, scales, scale + 1)
 
 
 def _with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
@@ -164,17 +120,24 @@ def _with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
 
 def _map_pages(
     function: Callable[..., Array],
-    inputs: Sequence[da.Array],
+    inputs: tuple[da.Array, da.Array | None, da.Array | None],
     plans: da.Array,
     chunks: tuple[tuple[int, ...], ...],
     dtype: np.dtype[Any],
-    *,
     work: Work,
     scale: int,
 ) -> da.Array:
-    """Call ``function(plans, *blocks, work=, scale=)`` for blocks of arrays of several sizes."""
-    axes = tuple(range(inputs[0].ndim))
-    pairs = [part for array in inputs for part in (array, axes)]
+    """Call ``function(block, hidden, change, plans, work=, scale=)`` for the blocks of arrays.
+
+    Blocks of the change are of half the size, those of what is hidden have no channels; either may
+    be missing.
+    """
+    array, hidden, change = inputs
+    axes = tuple(range(array.ndim))
+    pairs = [array, axes, hidden, work.mask_axes(array.ndim), change, axes]
+    for place in (2, 4):
+        if pairs[place] is None:
+            pairs[place + 1] = None  # blockwise passes it on as it is
     mapped = da.blockwise(
         function,
         axes,
@@ -190,7 +153,9 @@ def _map_pages(
     return cast(da.Array, mapped)
 
 
-def _halve_block(block: Array, plans: Array, *, work: Work, scale: int) -> FloatArray:
+def _halve_block(
+    block: Array, hidden: Mask | None, _: None, plans: Array, *, work: Work, scale: int
+) -> FloatArray:
     """Return the pages of one chunk at half the size; zeros where that is not needed."""
     rows, columns = (block.ndim + axis for axis in work.image_axes)
     shape = list(block.shape)
@@ -198,40 +163,55 @@ def _halve_block(block: Array, plans: Array, *, work: Work, scale: int) -> Float
     half = np.zeros(shape, np.float32)
     for page, plan in _plans(plans):
         if scale < len(work.sigmas(plan)):
-            check_finite(block[page])
-            half[page] = from_planes(
-                halve(to_planes(block[page], work.channel_axis)), work.channel_axis
-            )
+            planes = to_planes(block[page], work.channel_axis)
+            left_out = find_hidden(planes, None if hidden is None else hidden[page])
+            half[page] = from_planes(halve_present(planes, left_out), work.channel_axis)
     return half
 
 
-def _denoise_block(*blocks: Array, work: Work, scale: int) -> Array:
-    """Denoise every page of one chunk with its halo.
+def _denoise_block(
+    block: Array,
+    hidden: Mask | None,
+    change: FloatArray | None,
+    plans: Array,
+    *,
+    work: Work,
+    scale: int,
+) -> Array:
+    """Denoise every page of one chunk with its halo; at smaller scales, return the change.
 
-    The blocks are the chunk, what to add to it at half its size, if anything, and the plans.
+    At the full size, and if there are smaller ones at all, `change` is what they have changed.
     """
-    block, *changes, plans = blocks
-    denoised = np.empty_like(block)
+    denoised = np.zeros_like(block) if scale else block.copy()
     for page, plan in _plans(plans):
-        check_finite(block[page])
+        original = to_planes(block[page], work.channel_axis)
+        left_out = find_hidden(original, None if hidden is None else hidden[page])
+        if left_out is not None and left_out.all():
+            continue
+        planes = original if left_out is None else fill(original, left_out)
+        check_finite(planes)
         sigmas = work.sigmas(plan)
         if plan.idle or (scale > 0 and scale >= len(sigmas)):
-            denoised[page] = block[page]
             continue
         noise = Noise.white(sigmas[scale]) if sigmas else plan.noise
-        change = None
+        coarse = None
         if scale + 1 < len(sigmas):
-            change = to_planes(changes[0][page], work.channel_axis)
+            assert change is not None
+            coarse = to_planes(change[page], work.channel_axis)
         restored = remove_noise(
-            to_planes(block[page], work.channel_axis),
+            planes,
             noise,
             plan.span,
             plan.box,
             (1.0, 1.0) if scale else work.shares,
             work.network(),
             ignore,
-            change,
+            coarse,
         )
+        if scale:
+            restored -= planes
+        elif left_out is not None:
+            restored[:, left_out] = original[:, left_out]
         denoised[page] = from_planes(restored, work.channel_axis)
     return denoised
 

@@ -10,13 +10,16 @@ reach have the groups of the whole image to the bit, and its output but for roun
 from __future__ import annotations
 
 import os
+from typing import Any, cast
 
 import dask.array as da
 
-from nlnet.dask.blocks import Work, denoise_chunks
+from nlnet.dask.blocks import denoise_chunks
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.estimation import check_stacked
+from nlnet.dask.masks import take_mask
 from nlnet.dask.pages import Request, plan_pages
+from nlnet.dask.work import Work
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.stacks import Sigma
@@ -34,6 +37,7 @@ def denoise(
     *,
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
+    mask: Any = None,
     model: str | os.PathLike[str] | Model = "auto",
     data_range: float | None = None,
     channel_axis: int | None = None,
@@ -67,6 +71,12 @@ def denoise(
         in which none is found comes back as it is.
     strength : float or pair of floats, optional
         As for `nlnet.denoise`.
+    mask : array of bool, optional
+        True for pixels to leave out, as for `nlnet.denoise`: a dask or numpy array, (H, W) for all
+        pages, or with the axes of the pages before. Masked arrays bring their own, and NaN is left
+        out, too. Each chunk is filled together with its halo: at holes larger than that the result
+        is not just that of the whole array. More than half of a page is an error where its values
+        are looked at, as they are if there is a mask.
     model : str, path or Model, optional
         As for `nlnet.denoise`. A model file is read here, not where the chunks are computed.
     data_range : float, optional
@@ -91,7 +101,8 @@ def denoise(
     Returns
     -------
     dask array
-        Of the same shape, dtype and chunks; nothing of it is computed yet.
+        Of the same shape, dtype and chunks, of masked arrays if they were; nothing of it is
+        computed yet.
 
     Raises
     ------
@@ -113,11 +124,14 @@ def denoise(
     """
     check_stacked(stacked)
     request = Request(sigma, noise, data_range, clip)
-    plans = plan_pages(array, request, channel_axis=channel_axis, stacked=stacked)
-    return denoise_pages(
-        array,
+    axes, _ = image_axes(stand_in(array, stacked), channel_axis)
+    values, hidden, own = take_mask(array, mask, stacked=stacked, image_axes=axes)
+    plans = plan_pages(values, request, channel_axis=channel_axis, stacked=stacked, hidden=hidden)
+    denoised = denoise_pages(
+        values,
         plans,
         request.scales,
+        hidden=hidden,
         strength=strength,
         model=model,
         channel_axis=channel_axis,
@@ -125,6 +139,7 @@ def denoise(
         max_memory=max_memory,
         device=device,
     )
+    return denoised if own is None else cast(da.Array, da.ma.masked_array(denoised, mask=own))
 
 
 def denoise_pages(
@@ -132,6 +147,7 @@ def denoise_pages(
     plans: da.Array,
     scales: int,
     *,
+    hidden: da.Array | None = None,
     strength: Strength,
     model: str | os.PathLike[str] | Model,
     channel_axis: int | None,
@@ -149,6 +165,8 @@ def denoise_pages(
         A `PagePlan` for each page, chunked as the first axes of `array`.
     scales : int
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
+    hidden : dask array, optional
+        Which pixels are left out, of the shape of the pages and (H, W).
     strength, model, channel_axis, threads, max_memory, device
         As for :func:`denoise`.
     """
@@ -172,7 +190,7 @@ def denoise_pages(
         max_memory=max_memory,
         device=device,
     )
-    return denoise_chunks(array, plans, work, scales_for(shape, scales))
+    return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden)
 
 
 def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[Model, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import dask.array as da
 import numpy as np
@@ -12,7 +12,9 @@ from dask.delayed import delayed
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import image_axes, stand_in
-from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
+from nlnet.dask.masks import take_mask
+from nlnet.dask.samples import SampledPlanes
+from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
 from nlnet.errors import InputError
 from nlnet.inputs import check_data_range, check_dtype, find_data_range
 from nlnet.noise.deciding import check_request, decide_noise
@@ -24,6 +26,7 @@ def estimate_noise(
     array: da.Array,
     *,
     kind: str | None = None,
+    mask: Any = None,
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
@@ -36,7 +39,7 @@ def estimate_noise(
         As for `nlnet.dask.denoise`.
     kind, data_range
         As for `nlnet.estimate_noise`.
-    channel_axis, stacked : int, optional
+    mask, channel_axis, stacked
         As for `nlnet.dask.denoise`.
 
     Returns
@@ -49,8 +52,8 @@ def estimate_noise(
     Raises
     ------
     InputError
-        If the array or an argument cannot be used; and when it is computed, if values are NaN,
-        infinite or too large.
+        If the array or an argument cannot be used; and when it is computed, if values are
+        infinite or too large, or more than half of a page is left out.
 
     Examples
     --------
@@ -68,18 +71,21 @@ def estimate_noise(
         check_data_range(data_range)
     return _for_each_page(
         array,
-        lambda planes: lazy_object(
+        lambda planes, hidden: lazy_object(
             delayed(_noise)(
-                sample_planes(planes, tiles=kind != "white", patches=True), kind, data_range
+                sample_planes(planes, hidden, tiles=kind != "white", patches=True),
+                kind,
+                data_range,
             )
         ),
+        mask,
         channel_axis,
         stacked,
     )
 
 
 def estimate_sigma(
-    array: da.Array, *, channel_axis: int | None = None, stacked: int = 0
+    array: da.Array, *, mask: Any = None, channel_axis: int | None = None, stacked: int = 0
 ) -> da.Array:
     """Estimate the standard deviation of the white Gaussian noise in images, lazily.
 
@@ -87,7 +93,7 @@ def estimate_sigma(
     ----------
     array : dask array
         As for `nlnet.dask.denoise`.
-    channel_axis, stacked : int, optional
+    mask, channel_axis, stacked
         As for `nlnet.dask.denoise`.
 
     Returns
@@ -111,7 +117,7 @@ def estimate_sigma(
     >>> abs(float(sigma.compute()) - 10) < 0.5
     True
     """
-    return _for_each_page(array, _estimate_sigma, channel_axis, stacked)
+    return _for_each_page(array, _estimate_sigma, mask, channel_axis, stacked)
 
 
 def check_stacked(stacked: object) -> None:
@@ -122,7 +128,8 @@ def check_stacked(stacked: object) -> None:
 
 def _for_each_page(
     array: da.Array,
-    estimate: Callable[[da.Array], da.Array],
+    estimate: Callable[[da.Array, da.Array | None], da.Array],
+    mask: Any,
     channel_axis: int | None,
     stacked: int,
 ) -> da.Array:
@@ -130,14 +137,18 @@ def _for_each_page(
     check_stacked(stacked)
     page = stand_in(array, stacked)
     check_dtype(page)
-    _, channels = image_axes(page, channel_axis)
+    axes, channels = image_axes(page, channel_axis)
     leading = array.shape[:stacked]
-    found = [estimate(to_lazy_planes(array[index], channels)) for index in np.ndindex(leading)]
+    values, hidden, _ = take_mask(array, mask, stacked=stacked, image_axes=axes)
+    found = [
+        estimate(to_lazy_planes(values[index], channels), None if hidden is None else hidden[index])
+        for index in np.ndindex(leading)
+    ]
     return da.stack(found).reshape(leading) if stacked else found[0]
 
 
-def _estimate_sigma(planes: da.Array) -> da.Array:
-    sample = sample_planes(planes, tiles=False, patches=True)
+def _estimate_sigma(planes: da.Array, hidden: da.Array | None) -> da.Array:
+    sample = sample_planes(planes, hidden, tiles=False, patches=True)
     return cast(
         da.Array, da.from_delayed(delayed(_sigma)(sample), shape=(), dtype=np.dtype(np.float64))
     )

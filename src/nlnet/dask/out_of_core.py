@@ -21,7 +21,8 @@ from nlnet.dask.volumes import Volume, open_volume
 from nlnet.denoising.stacks import Sigma
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError
-from nlnet.files.one_file import Findings, Settings
+from nlnet.files.one_file import Findings
+from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
 from nlnet.noise.deciding import pyramid_sigmas

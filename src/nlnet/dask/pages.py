@@ -13,7 +13,8 @@ from dask.delayed import delayed
 
 from nlnet.arrays import Array, Box
 from nlnet.dask.chunks import computed_apart, image_axes, stand_in
-from nlnet.dask.sampling import SampledPlanes, lazy_object, sample_planes, to_lazy_planes
+from nlnet.dask.samples import SampledPlanes
+from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
 from nlnet.denoising.image import FAR_ABOVE, find_box
 from nlnet.denoising.stacks import Sigma, check_pages, sigma_of_pages
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
@@ -111,12 +112,19 @@ class Request:
 
 
 def plan_pages(
-    array: da.Array, request: Request, *, channel_axis: int | None, stacked: int
+    array: da.Array,
+    request: Request,
+    *,
+    channel_axis: int | None,
+    stacked: int,
+    hidden: da.Array | None = None,
 ) -> da.Array:
     """Return a plan for each page, chunked as the first axes of the array.
 
     Where values have to be looked at, that is done when it is computed, and then once more for the
     denoising: otherwise all chunks would wait in memory until the last of them has been looked at.
+    `hidden` are pixels that are left out, of the shape of the pages and (H, W); those of every page
+    are counted.
 
     Raises
     ------
@@ -129,18 +137,20 @@ def plan_pages(
     leading = array.shape[:stacked]
     sigmas = sigma_of_pages(request.sigma, leading)
     check_pages(sigmas, request.noise, array.dtype, request.data_range)
-    if 0 in leading or not request.looks(array.dtype):
+    if 0 in leading or (hidden is None and not request.looks(array.dtype)):
         plans = np.empty(leading, object)
         gray = _gray_planes(1 if channels is None else page.shape[channels], array.dtype, request)
         for index in np.ndindex(leading):
             plans[index] = request.plan(gray, sigmas.item(index))
         return from_known(plans, array)
     copy = computed_apart(array)
+    hidden = None if hidden is None else computed_apart(hidden)
     limit = math.inf if request.data_range is None else FAR_ABOVE * request.data_range
     found = []
     for index in np.ndindex(leading):
         sample = sample_planes(
             to_lazy_planes(copy[index], channels),
+            None if hidden is None else hidden[index],
             tiles=request.estimates and request.noise != "white",
             patches=request.estimates,
             limit=limit,

@@ -1,165 +1,35 @@
 """What an estimate looks at of an image that lies in chunks, gathered in one place.
 
 Of a large image `nlnet.estimate_noise` reads a bounded sample: tiles on a grid, patches on another,
-and the extremes of all values. Here that sample is taken from the chunks, and stands in for the
-image, so that what is estimated from it is the same number, by the same code.
+and the extremes of all values. Here that sample is taken from the chunks.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
-from numpy.lib.stride_tricks import sliding_window_view
 
 from nlnet.arrays import Array
+from nlnet.dask.masks import fill_tiles, find_hidden, replace_hidden_patches
+from nlnet.dask.samples import SampledPlanes, Summary
 from nlnet.inputs import check_finite
+from nlnet.masks import Mask, check_share, fill
 from nlnet.noise.blocks import sample_tiles
-from nlnet.noise.white import Extremes, find_extremes, patch_size_and_step
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """The extremes and the sum of a chunk or a whole page, and how many values exceed a limit."""
-
-    extremes: Extremes
-    total: float
-    above: int
-
-    @classmethod
-    def of(cls, block: Array, limit: float) -> Summary:
-        """Look at a chunk, all values of which must be finite."""
-        check_finite(block)
-        total = float(block.sum(dtype=np.float64))
-        return cls(find_extremes(block), total, int(np.count_nonzero(block > limit)))
-
-    @classmethod
-    def merge(cls, parts: Sequence[Summary]) -> Summary:
-        """Return the summary of the whole from those of its parts."""
-        each = [part.extremes for part in parts]
-        low, high = min(part.low for part in each), max(part.high for part in each)
-        extremes = Extremes(
-            low,
-            sum(part.low_count for part in each if part.low == low),
-            high,
-            sum(part.high_count for part in each if part.high == high),
-            sum(part.count for part in each),
-        )
-        total = math.fsum(part.total for part in parts)
-        return cls(extremes, total, sum(part.above for part in parts))
-
-
-class _Count:
-    """A mask of which only the number of its True values is known."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __array_function__(
-        self, function: Callable[..., Any], types: object, args: object, kwargs: object
-    ) -> Any:
-        return self._count if function is np.count_nonzero else NotImplemented
-
-
-class _Windows:
-    """The sliding windows of an image, of which only those on the grid are there."""
-
-    def __init__(self, patches: Array, step: int) -> None:
-        self._patches = patches
-        self._key = (slice(None), slice(None, None, step), slice(None, None, step))
-
-    def __getitem__(self, key: object) -> Array:
-        if key != self._key:
-            raise IndexError(f"Windows are sampled at {self._key}, not at {key}.")
-        return self._patches  # (C, rows, columns, size, size)
-
-
-class SampledPlanes:
-    """An image (C, H, W) of which only a sample is in memory.
-
-    It answers what the estimates ask of an array, and refuses everything else.
-
-    Parameters
-    ----------
-    shape, dtype
-        Those of the whole image.
-    summary : Summary
-        That of the whole image.
-    tiles : mapping
-        The tiles of `nlnet.noise.blocks.sample_tiles`, by their top left corners.
-    patches : (C, rows, columns, size, size) array or None
-        The patches of `nlnet.noise.white.patch_size_and_step`.
-    step : int
-        Pixels from a patch to the next one.
-    limit : float
-        The limit above which values are counted in the summary.
-    """
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(
-        self,
-        shape: tuple[int, int, int],
-        dtype: np.dtype[Any],
-        summary: Summary,
-        tiles: Mapping[tuple[int, int], Array],
-        patches: Array | None,
-        step: int,
-        limit: float,
-    ) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.size = summary.extremes.count
-        self._summary = summary
-        self._tiles = tiles
-        self._patches = patches
-        self._step = step
-        self._limit = limit
-
-    def min(self) -> Any:
-        """Return the least value of the whole image."""
-        return self._summary.extremes.low
-
-    def max(self) -> Any:
-        """Return the largest value of the whole image."""
-        return self._summary.extremes.high
-
-    def mean(self) -> float:
-        """Return the mean of the whole image."""
-        return self._summary.total / self.size
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __eq__(self, value: object) -> _Count:  # type: ignore[override]
-        """Count the values that are one of the extremes."""
-        extremes = self._summary.extremes
-        counts = {extremes.high: extremes.high_count, extremes.low: extremes.low_count}
-        return _Count(counts[cast(float, value)])
-
-    def __gt__(self, limit: float) -> _Count:
-        """Count the values above the limit; above a higher one none are known."""
-        return _Count(self._summary.above if limit <= self._limit else 0)
-
-    def __getitem__(self, key: tuple[slice, slice, slice]) -> Array:
-        _, rows, columns = key
-        return self._tiles[int(rows.start), int(columns.start)]
-
-    def __array_function__(
-        self, function: Callable[..., Any], types: object, args: object, kwargs: object
-    ) -> Any:
-        if function is sliding_window_view and self._patches is not None:
-            return _Windows(self._patches, self._step)
-        return NotImplemented
+from nlnet.noise.white import patch_size_and_step
 
 
 def sample_planes(
-    planes: da.Array, *, tiles: bool, patches: bool, limit: float = math.inf
+    planes: da.Array,
+    hidden: da.Array | None,
+    *,
+    tiles: bool,
+    patches: bool,
+    limit: float = math.inf,
 ) -> Delayed:
     """Return a task that gathers (C, H, W) planes: the whole of a small image, or a sample.
 
@@ -167,6 +37,8 @@ def sample_planes(
     ----------
     planes : dask array
         The image. Every chunk is looked at once.
+    hidden : dask array or None
+        Which pixels are left out, (H, W). Those are filled, and so is NaN.
     tiles, patches : bool
         Whether the kind of the noise will be asked for, and the strength of white noise.
     limit : float
@@ -176,23 +48,42 @@ def sample_planes(
     ------
     InputError
         If there must be patches, but the image is too small; and when it is computed, if values
-        are NaN, infinite or too large.
+        are infinite or too large, or more than half of the pixels are left out.
     """
+    planes = planes.rechunk({0: -1})
     size, step = patch_size_and_step(planes.shape) if patches else (1, 1)
     wanted = cast(list[da.Array], sample_tiles(cast(Array, planes)))
     if wanted[0] is planes:
-        return cast(Delayed, delayed(_checked)(_in_one_piece(planes)))
+        given = None if hidden is None else _in_one_piece(hidden)
+        return cast(Delayed, delayed(_checked)(_in_one_piece(planes), given))
+    blocks, masks = _tasks(planes), _like(planes, hidden)
     gathered = delayed(_gather)(
         planes.shape,
         planes.dtype,
-        [delayed(Summary.of)(block, limit) for block in _tasks(planes)],
+        [delayed(Summary.of)(*pair, limit) for pair in zip(blocks, masks, strict=True)],
         [_in_one_piece(tile) for tile in wanted] if tiles else [],
+        _tiles_of(hidden) if tiles and hidden is not None else [],
         _in_one_piece(_patches(planes, size, step)) if patches else None,
+        _in_one_piece(_patches(hidden[np.newaxis], size, step))
+        if patches and hidden is not None
+        else None,
         size,
         step,
         limit,
     )
     return cast(Delayed, gathered)
+
+
+def _like(planes: da.Array, hidden: da.Array | None) -> list[Delayed | None]:
+    """Return the parts of a mask that belong to the chunks of the planes."""
+    if hidden is None:
+        return [None] * planes.npartitions
+    return [*_tasks(hidden.rechunk(planes.chunks[1:]))]
+
+
+def _tiles_of(hidden: da.Array) -> list[Delayed]:
+    tiles = cast(list[da.Array], sample_tiles(cast(Array, hidden[np.newaxis])))
+    return [_in_one_piece(tile[0]) for tile in tiles]
 
 
 def _patches(planes: da.Array, size: int, step: int) -> da.Array:
@@ -214,7 +105,12 @@ def _tasks(array: da.Array) -> list[Delayed]:
     return cast(list[Delayed], array.to_delayed(optimize_graph=False).ravel().tolist())
 
 
-def _checked(planes: Array) -> Array:
+def _checked(planes: Array, given: Mask | None) -> Array:
+    """Return planes of finite values, all pixels that are left out filled."""
+    hidden = find_hidden(planes, given)
+    if hidden is not None:
+        check_share(int(np.count_nonzero(hidden)), hidden.size)
+        planes = fill(planes, hidden)
     check_finite(planes)
     return planes
 
@@ -224,26 +120,37 @@ def _gather(
     dtype: np.dtype[Any],
     summaries: Sequence[Summary],
     tiles: Sequence[Array],
+    hidden_tiles: Sequence[Mask],
     sheet: Array | None,
+    hidden_sheet: Array | None,
     size: int,
     step: int,
     limit: float,
 ) -> SampledPlanes:
+    summary = Summary.merge(summaries)
+    check_share(summary.hidden, shape[1] * shape[2])
     patches = None
     if sheet is not None:
-        channels, rows, columns = sheet.shape
-        cut = sheet.reshape(channels, rows // size, size, columns // size, size)
-        patches = cut.swapaxes(2, 3)
+        hidden = None if hidden_sheet is None else _cut(hidden_sheet, size)[0]
+        patches = replace_hidden_patches(_cut(sheet, size), hidden)
+    if tiles:
+        tiles = fill_tiles(tiles, hidden_tiles or [None] * len(tiles))
     corners = _tile_corners(shape) if tiles else []
     return SampledPlanes(
         shape,
         dtype,
-        Summary.merge(summaries),
+        summary,
         dict(zip(corners, tiles, strict=True)),
         patches,
         step,
         limit,
     )
+
+
+def _cut(sheet: Array, size: int) -> Array:
+    """Return the patches of a sheet on which they lie side by side."""
+    channels, rows, columns = sheet.shape
+    return sheet.reshape(channels, rows // size, size, columns // size, size).swapaxes(2, 3)
 
 
 def _tile_corners(shape: tuple[int, int, int]) -> list[tuple[int, int]]:

@@ -18,8 +18,8 @@ from distributed import Client, Future, KilledWorker, as_completed
 from nlnet.errors import InputError, NLNetError
 from nlnet.files.claims import remove_leftovers
 from nlnet.files.many_files import Report, work_on
-from nlnet.files.one_file import Settings
 from nlnet.files.plan import Job
+from nlnet.files.settings import Settings
 
 _ADDRESS = re.compile(
     r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE
@@ -91,7 +91,7 @@ class Cluster:
             return [future.result() for future in futures]
 
     def run_jobs(
-        self, jobs: Sequence[Job], *, overwrite: bool, progress: Progress | None = None
+        self, jobs: Sequence[Job], *, progress: Progress | None = None
     ) -> Iterator[Report]:
         """Work on files, one a task, and yield what became of each as soon as it is done.
 
@@ -111,7 +111,6 @@ class Cluster:
                 _work_quietly,
                 jobs,
                 settings=self.settings,
-                overwrite=overwrite,
                 pure=False,
                 batch_size=100,
             )
@@ -174,8 +173,8 @@ def _finished(client: Client, futures: list[Future[Any]]) -> Iterator[Future[Any
         client.cancel([future for future in futures if not future.done()])
 
 
-def _work_quietly(job: Job, *, settings: Settings, overwrite: bool) -> Report:
-    return work_on(job, settings, overwrite, lambda share: True)
+def _work_quietly(job: Job, *, settings: Settings) -> Report:
+    return work_on(job, settings, lambda share: True)
 
 
 @contextmanager

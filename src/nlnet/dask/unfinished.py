@@ -17,7 +17,7 @@ from pathlib import Path
 import nlnet
 from nlnet.dask.pages import PagePlan
 from nlnet.dask.volumes import Volume
-from nlnet.files.one_file import Settings
+from nlnet.files.settings import Settings
 
 _FOLDER = ".nlnet"
 _RUN, _PLANS, _BLOCKS = "run", "plans.json", "blocks"

@@ -28,7 +28,7 @@ from nlnet.inputs import (
     from_planes,
     to_planes,
 )
-from nlnet.masks import fill, find_mask, with_mask_of
+from nlnet.masks import fill_hidden, with_mask_of
 from nlnet.model.loading import AUTO, choose_model
 from nlnet.model.model import Model
 from nlnet.noise.deciding import decide_noise
@@ -155,10 +155,7 @@ def denoise(
     pixels = np.asarray(image)
     check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    planes = to_planes(pixels, axis)
-    hidden = find_mask(image, mask, axis)
-    if hidden is not None:
-        planes = fill(planes, hidden)
+    planes, hidden = fill_hidden(image, mask, axis)
     span = find_data_range(planes, data_range)
     check_count("threads", threads)
     check_count("max_memory", max_memory)

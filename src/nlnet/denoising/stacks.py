@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,8 +24,8 @@ from nlnet.inputs import (
     check_dtype,
     check_finite,
     find_data_range,
-    to_planes,
 )
+from nlnet.masks import fill_hidden, with_mask_of
 from nlnet.model.model import Model
 from nlnet.noise.blocks import sample_tiles
 from nlnet.noise.deciding import check_request, decide_noise
@@ -45,6 +46,7 @@ def denoise_stack(
     noise: str | Noise | None = None,
     per_page: bool = True,
     strength: Strength = 1.0,
+    mask: Any = None,
     rgb: bool | None = None,
     model: str | os.PathLike[str] | Model = "auto",
     data_range: float | None = None,
@@ -78,6 +80,10 @@ def denoise_stack(
         and no page shall look smoother than its neighbors.
     strength : float or pair of floats, optional
         As for :func:`nlnet.denoise`.
+    mask : array of bool, optional
+        True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
+        the axes in front. Masked arrays bring their own, and NaN is left out, too; at most half of
+        a page may be left out.
     rgb : bool, optional
         Whether the last axis holds colors, which is ``layer.rgb`` in napari. By default it does if
         there are more than two axes and the last has length 3 or 4.
@@ -89,8 +95,8 @@ def denoise_stack(
     Returns
     -------
     array or torch.Tensor
-        The denoised images, a numpy array of the same shape and dtype; for a tensor, a tensor on
-        the same device, without gradient.
+        The denoised images, a numpy array of the same shape and dtype; for a masked array, a
+        masked array; for a tensor, a tensor on the same device, without gradient.
 
     Raises
     ------
@@ -116,10 +122,11 @@ def denoise_stack(
     image_axes = 3 if _holds_colors(data.shape, rgb) else 2
     pages: tuple[int, ...] = data.shape[:-image_axes]
     sigmas = sigma_of_pages(sigma, pages)
+    masks = _Masks(mask, data.shape, image_axes)
     check_pages(sigmas, noise, np.dtype(data.dtype), data_range)
     count = math.prod(pages)
     if sigma is None and not per_page and not isinstance(noise, Noise) and count > 0:
-        noise = _find_common_noise(data, pages, image_axes, noise, data_range)
+        noise = _find_common_noise(data, pages, image_axes, noise, masks, data_range)
     denoise_page = functools.partial(
         denoise,
         noise=noise,
@@ -133,12 +140,20 @@ def denoise_stack(
     )
     denoised = np.empty(data.shape, data.dtype)
     for number, index in enumerate(np.ndindex(pages)):
-        page = np.array(data[index])
-        image = page[..., :3] if image_axes == 3 else page  # alpha stays as it is
-        image[...] = denoise_page(
-            image, sigmas.item(index), progress=one_of(progress or ignore, number, count)
-        )
-        denoised[index] = page
+        page = _read_page(data, index)
+        image = _without_alpha(page, image_axes)
+        with _naming(number, count):
+            result = denoise_page(
+                image,
+                sigmas.item(index),
+                mask=masks.of(index),
+                progress=one_of(progress or ignore, number, count),
+            )
+        pixels = np.array(np.ma.getdata(page))
+        _without_alpha(pixels, image_axes)[...] = np.ma.getdata(result)
+        if isinstance(page, np.ma.MaskedArray) and not isinstance(denoised, np.ma.MaskedArray):
+            denoised = np.ma.MaskedArray(denoised, fill_value=page.fill_value)
+        denoised[index] = with_mask_of(page, pixels)
     return _like(stack, denoised) if _is_tensor(stack) else denoised
 
 
@@ -184,11 +199,64 @@ def check_pages(
         check_request(sigma, noise, math.inf if span is None else span)
 
 
+class _Masks:
+    """The mask that is given, page by page.
+
+    Raises
+    ------
+    InputError
+        If its shape fits neither one page nor all of them.
+    """
+
+    def __init__(self, mask: Any, shape: tuple[int, ...], image_axes: int) -> None:
+        self._mask = None if mask is None else _as_array(mask)
+        self._for_all = False
+        if self._mask is None:
+            return
+        pages, image = shape[:-image_axes], shape[-image_axes:]
+        self._for_all = self._mask.shape == image[:2]
+        wanted = [image[:2], (*pages, *image[:2]), shape]
+        if self._mask.shape not in wanted:
+            listed = " or ".join(dict.fromkeys(map(str, wanted)))
+            raise InputError(f"The mask has shape {self._mask.shape}, but must be {listed}.")
+        self._colors = image_axes == 3 and self._mask.shape == shape
+
+    def of(self, index: tuple[int, ...]) -> Any:
+        """Return the mask of a page, None if there is none."""
+        if self._mask is None or self._for_all:
+            return self._mask
+        mask = _read_page(self._mask, index)
+        return _without_alpha(mask, 3) if self._colors else mask
+
+
+def _read_page(data: Any, index: tuple[int, ...]) -> Array:
+    """Return a page in memory; of masked arrays, also of dask's, with its mask."""
+    page = data[index]
+    return np.asanyarray(page.compute() if hasattr(page, "compute") else page)
+
+
+def _without_alpha(page: Array, image_axes: int) -> Array:
+    """Return a view of what is denoised of a page: alpha stays as it is."""
+    return page[..., :3] if image_axes == 3 else page
+
+
+@contextlib.contextmanager
+def _naming(number: int, count: int) -> Iterator[None]:
+    """Say of which page an error is."""
+    try:
+        yield
+    except InputError as error:
+        if count == 1:
+            raise
+        raise InputError(f"Page {number + 1} of {count}: {error}") from error
+
+
 def _find_common_noise(
     data: Any,
     pages: tuple[int, ...],
     image_axes: int,
     kind: str | None,
+    masks: _Masks,
     data_range: float | None,
 ) -> Noise:
     """Estimate the noise of all pages from some of them, as if they were one image."""
@@ -196,9 +264,12 @@ def _find_common_noise(
     chosen = np.linspace(0, count - 1, min(count, _SAMPLED_PAGES)).round().astype(int)
     parts: list[Array] = []
     for number in chosen:
-        page = np.array(data[np.unravel_index(number, pages)])
-        planes = to_planes(page[..., :3], -1) if image_axes == 3 else to_planes(page, None)
-        check_finite(planes)
+        index = tuple(map(int, np.unravel_index(number, pages)))
+        page = _read_page(data, index)
+        image, axis = _without_alpha(page, image_axes), -1 if image_axes == 3 else None
+        with _naming(int(number), count):
+            planes, _ = fill_hidden(image, masks.of(index), axis)
+            check_finite(planes)
         parts += [tile.copy() for tile in sample_tiles(planes)]
     sample = np.concatenate(parts, axis=1)
     return decide_noise(sample, find_data_range(sample, data_range), None, kind)

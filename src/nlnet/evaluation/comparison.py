@@ -11,9 +11,10 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.evaluation.metrics import psnr, ssim
-from nlnet.files.data_range import check_white
-from nlnet.files.one_file import Outcome, white_of
+from nlnet.files.data_range import Scale, check_white, scale_of
+from nlnet.files.one_file import Outcome
 from nlnet.images import ImageFile
+from nlnet.inputs import check_finite
 from nlnet.plotting.figures import Panel, draw_panels
 
 _SMALLEST = 11
@@ -33,7 +34,12 @@ def preview_figure(outcome: Outcome, data_range: float | None = None) -> ImageFi
     """Draw an image before and after denoising, and what was removed, made visible."""
     if outcome.before is None:
         raise InputError("The image before denoising was not kept.")
-    before, after = (_on_255(image, data_range) for image in (outcome.before, outcome.after))
+    scale = scale_of(outcome.before, data_range)
+    # Pixels that are NaN, and so were left out, are shown black.
+    before, after = (
+        np.nan_to_num(_on_255(image, data_range, scale))
+        for image in (outcome.before, outcome.after)
+    )
     removed = before - after
     spread = float(removed.std())
     # Three standard deviations reach from middle gray to black and white.
@@ -80,11 +86,12 @@ def compare(
     InputError
         If sizes or numbers of channels differ, or the clean image is far from 0 to white.
     """
+    scale = scale_of(clean, data_range)
     truth = _truth(clean, name, data_range)
     panels = [Panel(truth, name, "clean")]
     comparisons = []
     for other_name, image in others:
-        shown, comparison = _measure(truth, other_name, image, data_range)
+        shown, comparison = _measure(truth, other_name, image, data_range, scale)
         panels.append(Panel(shown, other_name, _format(comparison)))
         comparisons.append(comparison)
     return comparisons, draw_panels(panels, centre)
@@ -109,9 +116,10 @@ def measure_stacks(
             )
     found: list[list[Comparison]] = [[] for _ in others]
     for number in range(len(clean)):
-        truth = _truth(clean[number], name, data_range)
+        page = clean[number]
+        truth, scale = _truth(page, name, data_range), scale_of(page, data_range)
         for (other_name, pages), comparisons in zip(others, found, strict=True):
-            comparisons.append(_measure(truth, other_name, pages[number], data_range)[1])
+            comparisons.append(_measure(truth, other_name, pages[number], data_range, scale)[1])
     return [
         Comparison(
             comparisons[0].name,
@@ -123,15 +131,15 @@ def measure_stacks(
 
 
 def _truth(clean: ImageFile, name: str, data_range: float | None) -> Array:
-    check_white(clean, white_of(clean, data_range), name)
-    return np.clip(_on_255(clean, data_range), 0, 255)
+    check_white(clean, data_range, name)
+    return _shown(clean, name, data_range, scale_of(clean, data_range))
 
 
 def _measure(
-    truth: Array, name: str, image: ImageFile, data_range: float | None
+    truth: Array, name: str, image: ImageFile, data_range: float | None, scale: Scale
 ) -> tuple[Array, Comparison]:
     """Return the image with white at 255, and how near it is to the truth."""
-    shown = np.clip(_on_255(image, data_range), 0, 255)
+    shown = _shown(image, name, data_range, scale)
     if shown.shape != truth.shape:
         raise InputError(
             f"{name!r} is {_describe(shown)}, but the clean image is {_describe(truth)}."
@@ -143,9 +151,19 @@ def _pages(count: int) -> str:
     return f"{count} page{'s' if count > 1 else ''}"
 
 
-def _on_255(image: ImageFile, data_range: float | None) -> npt.NDArray[np.float64]:
-    """Return the pixels upright, with white at 255."""
-    scaled: npt.NDArray[np.float64] = image.pixels * (255 / white_of(image, data_range))
+def _shown(image: ImageFile, name: str, data_range: float | None, clean: Scale) -> Array:
+    """Return the pixels upright, from black at 0 to white at 255."""
+    try:
+        check_finite(image.pixels)
+    except InputError as error:
+        raise InputError(f"{name!r}: {error}") from error
+    return np.clip(_on_255(image, data_range, clean), 0, 255)
+
+
+def _on_255(image: ImageFile, data_range: float | None, clean: Scale) -> npt.NDArray[np.float64]:
+    """Return the pixels upright, with white at 255; on the clean image's scale if it has none."""
+    scale = scale_of(image, data_range, clean)
+    scaled: npt.NDArray[np.float64] = (image.pixels - scale.black) * (255 / scale.span)
     return image.upright(scaled)
 
 

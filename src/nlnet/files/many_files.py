@@ -12,8 +12,9 @@ from pathlib import Path
 
 from nlnet.errors import Cancelled, FileError, NLNetError, cannot
 from nlnet.files.claims import claim, remove_leftovers
-from nlnet.files.one_file import Findings, Settings, denoise_file
-from nlnet.files.plan import Job
+from nlnet.files.one_file import Findings, denoise_file
+from nlnet.files.plan import Job, find_version
+from nlnet.files.settings import Settings
 from nlnet.parallel import available_cpus
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -24,7 +25,7 @@ class Report:
     """What became of a job.
 
     It has findings or an error; neither if its output was there already, or if it was left
-    `elsewhere`: to another process that is working on it.
+    `elsewhere`: to another process that is working on it, or has done so since this run began.
     """
 
     job: Job
@@ -47,7 +48,6 @@ def run_jobs(
     settings: Settings,
     *,
     workers: int = 1,
-    overwrite: bool = False,
     progress: Callable[[float], object] | None = None,
 ) -> Iterator[Report]:
     """Work on the jobs, and yield what became of each as soon as it is done.
@@ -55,13 +55,11 @@ def run_jobs(
     Parameters
     ----------
     jobs : sequence of Job
-        What to do, from `nlnet.files.plan.make_plan`.
+        What to do, from :func:`split_jobs`.
     settings : Settings
         How to denoise; unless it says otherwise, the workers share the CPUs.
     workers : int
         Number of files that are worked on at the same time.
-    overwrite : bool
-        Replace outputs that exist instead of leaving them.
     progress : callable, optional
         Called with the number of files done, fractions included, from any thread.
 
@@ -78,7 +76,7 @@ def run_jobs(
         remove_leftovers(folder)
 
     def work(number: int) -> Report:
-        return work_on(jobs[number], settings, overwrite, lambda share: tally.set(number, share))
+        return work_on(jobs[number], settings, lambda share: tally.set(number, share))
 
     with ThreadPoolExecutor(workers) as pool:
         pending = {pool.submit(work, number) for number in range(len(jobs))}
@@ -94,10 +92,18 @@ def run_jobs(
 
 
 def split_jobs(jobs: Sequence[Job], *, overwrite: bool) -> tuple[list[Job], list[Job]]:
-    """Tell the jobs to do from those whose output is there and may not be replaced."""
-    existing = [] if overwrite else [job for job in jobs if os.path.lexists(job.target)]
-    skipped = set(existing)
-    return [job for job in jobs if job not in skipped], existing
+    """Tell the jobs to do from those whose output is there and may not be replaced.
+
+    With `overwrite`, what is there now may be, but not what another process writes meanwhile.
+    """
+    existing, todo = [], []
+    for job in jobs:
+        version = find_version(job.target)
+        if version is not None and not overwrite:
+            existing.append(job)
+        else:
+            todo.append(dataclasses.replace(job, replaces=version))
+    return todo, existing
 
 
 class _Tally:
@@ -119,19 +125,15 @@ class _Tally:
         return not self.stopped.is_set()
 
 
-def work_on(
-    job: Job, settings: Settings, overwrite: bool, progress: Callable[[float], bool]
-) -> Report:
+def work_on(job: Job, settings: Settings, progress: Callable[[float], bool]) -> Report:
     """Work on one job; an error that every further job would meet as well is raised."""
-    report = Report(job)
+    report = Report(job, elsewhere=True)
     try:
-        if overwrite or not os.path.lexists(job.target):
+        if job.is_open:
             _prepare(job.target)
             with claim(job.target) as ours:
-                if not ours:
-                    report = Report(job, elsewhere=True)
                 # Once more: another process may have written it before the claim was ours.
-                elif overwrite or not os.path.lexists(job.target):
+                if ours and job.is_open:
                     outcome = denoise_file(job.source, job.target, settings, progress)
                     report = Report(job, outcome.findings)
     except Cancelled:

@@ -9,25 +9,50 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
+from nlnet.images.formats import OTHER_SUFFIXES
 from nlnet.raw import RAW_SUFFIXES, is_raw
+
+Version: TypeAlias = tuple[int, int, int]
+"""What tells a file from a later one of the same name: its inode, time and size."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A file to read and the one to write."""
+    """A file to read and the one to write.
+
+    `replaces` is the output that may be replaced, None if there must be none. If there is another
+    one by the time that the job is worked on, a second run has written it.
+    """
 
     source: Path
     target: Path
+    replaces: Version | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the output is still to be written."""
+        return find_version(self.target) == self.replaces
+
+
+def find_version(path: Path) -> Version | None:
+    """Return the version of a file that is there now, None if there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 class Reason(enum.Enum):
     """Why something in a folder is not denoised."""
 
     NO_IMAGE = "not images by their names"
+    OTHER_FORMAT = "images of formats that are not read; convert them to PNG, TIFF or JPEG"
     ZARR = "zarr is denoised alone"
     FOLDER = "folders inside; --recursive goes into them"
     LINK = "links to folders are not followed"
@@ -142,7 +167,8 @@ class _Search:
     def _takes(self, file: Path) -> bool:
         taken = _is_image(file.name)
         if not taken and not file.name.startswith("."):
-            self._leave_out(file, Reason.NO_IMAGE)
+            other = file.suffix.lower() in OTHER_SUFFIXES
+            self._leave_out(file, Reason.OTHER_FORMAT if other else Reason.NO_IMAGE)
         return taken
 
     def _leave_out(self, path: Path, reason: Reason) -> None:

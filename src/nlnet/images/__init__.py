@@ -23,12 +23,11 @@ from nlnet.images.raw_files import is_raw
 from nlnet.images.writing import (
     PLAIN,
     WritingOptions,
+    changed_values,
     check_pages,
     depth_of,
     has_alpha,
-    loses_description,
     prepare,
-    scales_white,
 )
 
 __all__ = [
@@ -210,14 +209,7 @@ def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) ->
         said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
     if target.name == "AVIF" and depth_of(image, options) == "uint16":
         said.append("AVIF has 12 bits at most, so values are rounded")
-    if scales_white(image, keeps_white=target.white, options=options):
-        white = np.iinfo(image.pixels.dtype).max
-        said.append(
-            f"{target.name} has no white but {white}, so values are scaled to it from "
-            f"{image.data_range:g}"
-        )
-    if loses_description(image, options):
-        said.append("its OME description is left out, as it names another depth")
+    said += changed_values(image, options, target.name, keeps_white=target.white)
     if image.metadata is not None:
         channels = image.channels if target.gray else 3
         lost = image.metadata.lost_in(target.name, channels, target.metadata)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 import re
 from collections.abc import Sequence
@@ -180,20 +181,23 @@ SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 """Suffixes of the files that can be read and written, in lower case."""
 
 _SIGNATURE_BYTES = 32
-_OTHERS = {
-    "HEIC": rb".{4}ftyp(hei|hev|mif1|msf1)",
-    "JPEG 2000": rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51",
-    "JPEG XL": rb"\xff\x0a|\0\0\0\x0cJXL ",
-    "PSD": rb"8BPS",
-    "OpenEXR": rb"v/1\x01",
-    "Radiance HDR": rb"#\?RADIANCE|#\?RGBE",
-    "FITS": rb"SIMPLE  =",
-    "PDF": rb"%PDF",
-    "SVG": rb"<svg|<\?xml.*<svg",
-    "PAM": rb"P7\s",
-    "PFM": rb"P[Ff]\s",
+_OTHERS: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "HEIC": (rb".{4}ftyp(hei|hev|mif1|msf1)", (".heic", ".heif", ".hif")),
+    "JPEG 2000": (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", (".jp2", ".j2k", ".jpx")),
+    "JPEG XL": (rb"\xff\x0a|\0\0\0\x0cJXL ", (".jxl",)),
+    "PSD": (rb"8BPS", (".psd",)),
+    "OpenEXR": (rb"v/1\x01", (".exr",)),
+    "Radiance HDR": (rb"#\?RADIANCE|#\?RGBE", (".hdr",)),
+    "FITS": (rb"SIMPLE  =", (".fits", ".fit")),
+    "PDF": (rb"%PDF", (".pdf",)),
+    "SVG": (rb"<svg|<\?xml.*<svg", (".svg",)),
+    "PAM": (rb"P7\s", (".pam",)),
+    "PFM": (rb"P[Ff]\s", (".pfm",)),
 }
-"""Formats that are not read, by how their files begin; so a message can name them."""
+"""Formats that are not read, so that messages can name them: how files begin, and names end."""
+
+OTHER_SUFFIXES = tuple(suffix for _, suffixes in _OTHERS.values() for suffix in suffixes)
+"""Suffixes of images that are not read, in lower case."""
 
 
 def format_of(path: PathLike) -> Format:
@@ -221,12 +225,12 @@ def recognize(source: Source) -> Format:
     if raw is not None:
         raise FileError(
             f"Cannot read {source.name!r}: it is a camera's raw file ({raw}), not yet a picture; "
-            "develop it to a TIFF file of 16 bits first."
+            f"'nlnet denoise' makes a TIFF file of it{_rawpy_hint()}."
         )
     for known in FORMATS:
         if re.match(known.signature, start, re.DOTALL):
             return known
-    for name, signature in _OTHERS.items():
+    for name, (signature, _) in _OTHERS.items():
         if re.match(signature, start, re.DOTALL):
             raise FileError(
                 f"Cannot read {source.name!r}: {name} files are not supported; "
@@ -234,6 +238,13 @@ def recognize(source: Source) -> Format:
             )
     names = ", ".join(known.name for known in FORMATS)
     raise FileError(f"Cannot read {source.name!r}: it is none of {names}.")
+
+
+def _rawpy_hint() -> str:
+    """Say what is missing to develop raw files, if it is."""
+    if importlib.util.find_spec("rawpy") is not None:
+        return ""
+    return ", but needs rawpy, which is not installed: pip install 'nlnet[raw]'"
 
 
 def check_holds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,32 @@ def add_noise(clean: Array, sigma: float, seed: int = 0) -> npt.NDArray[np.float
     return noisy
 
 
-def store(noisy: npt.NDArray[np.float64], dtype: np.dtype[Any], data_range: float) -> Array:
-    """Return a noisy image in the dtype of a file: whole numbers are rounded and clipped.
+def store(noisy: npt.NDArray[np.float64], dtype: np.dtype[Any], data_range: float | None) -> Array:
+    """Return a noisy image in the dtype of a file.
+
+    Whole numbers are rounded and kept in what the dtype holds, unsigned ones also in the data
+    range. Floating values are neither.
+
+    Parameters
+    ----------
+    noisy : array
+        The image, from :func:`add_noise`.
+    dtype : dtype
+        That of the file.
+    data_range : float or None
+        The value of white; None if nothing is known of it, as of signed and 32-bit integers.
 
     Examples
     --------
     >>> store(np.array([-3.0, 99.6, 300.0]), np.dtype(np.uint8), 255).tolist()
     [0, 100, 255]
+    >>> store(np.array([-40000.0, -3.6, 300.0]), np.dtype(np.int16), None).tolist()
+    [-32768, -4, 300]
     """
-    if dtype.kind == "u":
-        return np.rint(np.clip(noisy, 0, data_range)).astype(dtype)
-    return noisy.astype(dtype)
+    if dtype.kind == "f":
+        return noisy.astype(dtype)
+    limits = np.iinfo(dtype)
+    highest = limits.max
+    if data_range is not None and dtype.kind == "u":
+        highest = min(highest, math.floor(data_range))
+    return np.rint(np.clip(noisy, limits.min, highest)).astype(dtype)

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range, to_planes
-from nlnet.masks import fill, find_mask
+from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range
+from nlnet.masks import fill_hidden
 from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
 from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
@@ -75,6 +75,7 @@ def estimate_noise(
     image: npt.ArrayLike,
     *,
     kind: str | None = None,
+    mask: npt.ArrayLike | None = None,
     data_range: float | None = None,
     channel_axis: int | None = None,
 ) -> Noise:
@@ -83,10 +84,12 @@ def estimate_noise(
     Parameters
     ----------
     image : array
-        As for :func:`nlnet.denoise`; at least 8 pixels high and wide. Masked pixels and NaN are
-        left out.
+        As for :func:`nlnet.denoise`; at least 8 pixels high and wide.
     kind : {"white", "poisson", "camera"}, optional
         Insist on this kind, and find only how strong it is.
+    mask : array of bool, optional
+        True for pixels to leave out, as for :func:`nlnet.denoise`; masked arrays bring their own,
+        and NaN is left out, too.
     data_range : float, optional
         The value of white, as for :func:`nlnet.denoise`.
     channel_axis : int, optional
@@ -118,10 +121,7 @@ def estimate_noise(
     pixels = np.asarray(image)
     check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    planes = to_planes(pixels, axis)
-    hidden = find_mask(image, None, axis)
-    if hidden is not None:
-        planes = fill(planes, hidden)
+    planes, _ = fill_hidden(image, mask, axis)
     check_finite(planes)
     span = find_data_range(planes, data_range)
     return decide_noise(planes, span, None, kind)

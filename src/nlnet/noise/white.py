@@ -24,7 +24,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.inputs import check_channel_axis, check_dtype, check_finite, to_planes
+from nlnet.inputs import check_channel_axis, check_dtype, check_finite
+from nlnet.masks import fill_hidden
 from nlnet.parallel import single_threaded_blas
 
 _MIN_SIDE = 8
@@ -49,14 +50,22 @@ _CLIPPED_MARGIN = 2.0
 """Standard deviations of the noise between a clipping limit and the patches to look at."""
 
 
-def estimate_sigma(image: npt.ArrayLike, *, channel_axis: int | None = None) -> float:
+def estimate_sigma(
+    image: npt.ArrayLike,
+    *,
+    mask: npt.ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> float:
     """Estimate the standard deviation of the white Gaussian noise in an image.
 
     Parameters
     ----------
     image : array
-        (H, W) for grayscale or (H, W, 3) for RGB; uint8, uint16, float32 or float64; at least 8
-        pixels high and wide. The channels of a color image are taken to be equally noisy.
+        (H, W) for grayscale or (H, W, 3) for RGB, of the dtypes of :func:`nlnet.denoise`; at least
+        8 pixels high and wide. The channels of a color image are taken to be equally noisy.
+    mask : array of bool, optional
+        True for pixels to leave out, as for :func:`nlnet.denoise`; masked arrays bring their own,
+        and NaN is left out, too.
     channel_axis : int, optional
         The axis of a 3-D image that holds its channels; the last by default.
 
@@ -88,8 +97,9 @@ def estimate_sigma(image: npt.ArrayLike, *, channel_axis: int | None = None) -> 
     pixels = np.asarray(image)
     check_dtype(pixels)
     axis = check_channel_axis(pixels, channel_axis)
-    check_finite(pixels)
-    return estimate_planes(to_planes(pixels, axis))
+    planes, _ = fill_hidden(image, mask, axis)
+    check_finite(planes)
+    return estimate_planes(planes)
 
 
 def estimate_planes(planes: Array) -> float:

@@ -47,7 +47,10 @@ def display_range(image: ImageFile, white: float) -> Range:
         return whole
     step = max(1, int(np.sqrt(image.pixels.size / _SAMPLES)))
     sample = image.pixels[::step, ::step].astype(np.float64)
-    low, high = np.quantile(np.nan_to_num(sample), (0.001, 0.999))
+    finite = sample[np.isfinite(sample)]
+    if finite.size == 0:
+        return whole
+    low, high = np.quantile(finite, (0.001, 0.999))
     dark, bright = high < _DARK * white, high > _BRIGHT * white or low < -white
     signed = image.pixels.dtype.kind == "i"  # whose black is anywhere
     if low < high and (dark or bright or signed):

@@ -9,11 +9,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nlnet.arrays import Array
 from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
-from nlnet.files.one_file import white_of
+from nlnet.files.data_range import white_of
+from nlnet.files.one_page import left_out_note
 from nlnet.images import ImageFile
-from nlnet.inputs import check_finite, to_planes
+from nlnet.inputs import check_finite
+from nlnet.masks import fill_hidden
 from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
@@ -80,12 +83,14 @@ def denoise_page(
         As `nlnet.denoise`.
     """
     white = white_of(page, settings.data_range)
-    noise = _find_noise(page, settings, white)
-    sigma = _mean_sigma(page, noise) * 255 / white
+    planes, hidden = fill_hidden(page.pixels, None, None if page.channels == 1 else -1)
+    noise = _find_noise(planes, settings, white)
+    sigma = _mean_sigma(planes, noise) * 255 / white
     estimate = sigma if settings.sigma is None else None
     words = _in_words(noise, sigma)
+    left_out = left_out_note(0 if hidden is None else int(np.count_nonzero(hidden)))
     if noise.kind == "none":
-        return Page(page, NO_MODEL, noise.kind, words, 0.0, estimate)
+        return Page(page, NO_MODEL, noise.kind, words, 0.0, estimate, left_out)
     model = catalog.choose(settings.model, page.channels, sigma)
     _check_width(page, model)
     # Gray images have no color to blend; `work` says so.
@@ -102,24 +107,23 @@ def denoise_page(
             max_memory=_MAX_MEMORY,
             progress=progress,
         )
-    notes = tuple(dict.fromkeys(str(warning.message).rstrip(".") for warning in told))
+    notes = tuple(dict.fromkeys(str(warning.message).rstrip(".") for warning in told)) + left_out
     image = dataclasses.replace(page, pixels=pixels)
     return Page(image, model.name, noise.kind, words, sigma, estimate, notes)
 
 
-def _find_noise(page: ImageFile, settings: Settings, white: float) -> Noise:
-    check_finite(page.pixels)
-    planes = to_planes(page.pixels, None if page.channels == 1 else -1)
+def _find_noise(planes: Array, settings: Settings, white: float) -> Noise:
+    check_finite(planes)
     sigma = None if settings.sigma is None else settings.sigma * white / 255
     return decide_noise(planes, white, sigma, None if settings.noise == AUTO else settings.noise)
 
 
-def _mean_sigma(page: ImageFile, noise: Noise) -> float:
+def _mean_sigma(planes: Array, noise: Noise) -> float:
     """Return the standard deviation over the page, from a sample if the record has none."""
     if noise.sigma is not None:
         return noise.sigma
-    step = max(1, int(np.sqrt(page.pixels.size / _SAMPLES)))
-    sigmas = noise.levels[0].sigma(page.pixels[::step, ::step])
+    step = max(1, int(np.sqrt(planes.size / _SAMPLES)))
+    sigmas = noise.levels[0].sigma(planes[:, ::step, ::step])
     return float(np.sqrt(np.mean(sigmas**2)))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
-from nlnet.files.one_file import white_of
+from nlnet.files.data_range import white_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize

@@ -1,0 +1,72 @@
+"""How pages that lie in chunks are denoised: what all their chunks have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from nlnet.dask.pages import PagePlan
+from nlnet.denoising.coarse_to_fine import scales_for
+from nlnet.denoising.removal import Network
+from nlnet.denoising.strength import Shares
+from nlnet.model.loading import choose_model
+from nlnet.model.model import Model
+from nlnet.noise.deciding import pyramid_sigmas
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """How pages are denoised; what all their chunks have in common.
+
+    Parameters
+    ----------
+    model : str, path or Model
+        As for `nlnet.denoise`.
+    reach : int
+        How far the network looks.
+    shape : (C, H, W)
+        Shape of a page at the full size.
+    image_axes : (int, int)
+        The axes of rows and columns, counted from the end.
+    channel_axis : int or None
+        That of the channels, counted from the end.
+    shares : (luma, chroma)
+        How much of the noise is removed.
+    threads, max_memory, device
+        As for `nlnet.denoise`, for the work on one chunk.
+    """
+
+    model: str | os.PathLike[str] | Model
+    reach: int
+    shape: tuple[int, int, int]
+    image_axes: tuple[int, int]
+    channel_axis: int | None
+    shares: Shares
+    threads: int
+    max_memory: int | None
+    device: str
+
+    @property
+    def page_axes(self) -> int:
+        """How many axes a page has."""
+        return 2 if self.channel_axis is None else 3
+
+    def mask_axes(self, ndim: int) -> tuple[int, ...]:
+        """Return the axes of an array that a mask has as well: all but that of the channels."""
+        channels = None if self.channel_axis is None else self.channel_axis % ndim
+        return tuple(axis for axis in range(ndim) if axis != channels)
+
+    def network(self) -> Network:
+        """Return what removes noise."""
+        return Network(
+            choose=lambda sigma: choose_model(self.model, self.shape[0], sigma),
+            threads=self.threads,
+            max_memory=self.max_memory,
+            device=self.device,
+        )
+
+    def sigmas(self, plan: PagePlan) -> tuple[float, ...]:
+        """Return what is to be removed at each scale, if the noise is correlated."""
+        if plan.idle or not plan.noise.correlated:
+            return ()
+        return pyramid_sigmas(plan.noise)[: scales_for(self.shape, len(plan.noise.octaves))]

@@ -1,0 +1,72 @@
+"""How files are denoised: what the commands, clusters and programs say about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from nlnet.denoising.devices import check_device
+from nlnet.files.mask_file import read_masks
+from nlnet.images import MAX_PIXELS, WritingOptions
+from nlnet.images.writing import PLAIN
+from nlnet.model.loading import select_model
+from nlnet.noise.deciding import check_request
+from nlnet.noise.record import Noise
+from nlnet.raw.development import DEFAULT, Development
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to denoise files.
+
+    Parameters
+    ----------
+    sigma : float or None
+        Standard deviation of the noise, if white is 255; None to estimate it for every page.
+    noise : str, Noise or None
+        What the noise is, as for `nlnet.denoise`; None to find it out for every page.
+    data_range : float or None
+        The value of white; None for what the file says, or its dtype stands for.
+    strength : float or pair of floats
+        Share of the noise that is removed, from 0 to 1; of a pair the second is for chroma, and
+        gray images take the first alone.
+    max_pixels : int
+        Larger pages are refused before they are decoded.
+    writing : WritingOptions
+        Quality, depth and background of the files that are written.
+    development : Development
+        How LibRaw makes pictures of raw files.
+    model, threads, max_memory, device
+        As for `nlnet.denoise`.
+    mask : path or None
+        An image whose pixels other than 0 are left out of every file; of one page, or of as many
+        as the files have. NaN is left out in any case.
+    """
+
+    sigma: float | None = None
+    noise: str | Noise | None = None
+    model: str | os.PathLike[str] = "auto"
+    data_range: float | None = None
+    strength: float | tuple[float, float] = 1.0
+    threads: int | None = None
+    max_memory: int | None = None
+    device: str = "cpu"
+    max_pixels: int = MAX_PIXELS
+    writing: WritingOptions = PLAIN
+    development: Development = DEFAULT
+    mask: os.PathLike[str] | None = None
+
+    def check(self) -> None:
+        """Raise what would go wrong with every file, before the first one is read.
+
+        Raises
+        ------
+        FileError, InputError, ModelError
+            If the device, the model or the mask cannot be used.
+        """
+        check_device(self.device)
+        if self.mask is not None:
+            read_masks(self.mask, self.max_pixels)
+        check_request(self.sigma, self.noise, span=255.0)
+        if self.model != "auto":
+            select_model(self.model, self.sigma or 25.0)
