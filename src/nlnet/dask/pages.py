@@ -107,8 +107,7 @@ class Request:
         box = None
         if noise.kind != "none":
             box = find_box(planes, span, noise, self.clip, self.data_range)
-        average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
-        return PagePlan(noise, span, box, average)
+        return PagePlan(noise, span, box, noise.average_sigma(float(planes.mean())))
 
 
 def plan_pages(

@@ -100,6 +100,7 @@ def denoise_rows(
 
 def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: int | None) -> int:
     """Return the smallest `max_memory` that :func:`denoise_rows` accepts, in float32."""
+    check_size(*shape[1:], config)
     network = prepare_blank(config)
     return _memory_needed(network, shape, config, threads, TILE_ROWS_TO_CHOOSE[-1])
 

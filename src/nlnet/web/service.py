@@ -54,7 +54,7 @@ class Service:
             upload = await read_upload(request, FIELDS, self.limits, self.queue, claim)
             settings = parse_settings(upload.fields, self.catalog)
             job = functools.partial(
-                work.denoise_file,
+                work.denoise_upload,
                 upload.data,
                 upload.filename,
                 settings,
