@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
-from nlnet.engine.jobs import Failures, Job, Progress, memory_needed, threads_for
+from nlnet.engine.jobs import Failures, Job, memory_needed, threads_for
 from nlnet.engine.library import (
     ROWS_CALLBACK,
     BackwardTask,
@@ -26,6 +26,7 @@ from nlnet.engine.library import (
 from nlnet.engine.memory import Workspace, checked_address
 from nlnet.engine.network import EngineNetwork
 from nlnet.errors import InputError
+from nlnet.progress import Progress
 
 _NO_BOX: Box = (1.0, 0.0)
 
