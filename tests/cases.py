@@ -54,23 +54,23 @@ def few_levels(*shape: int, levels: int = 4, seed: int = 1) -> np.ndarray:
 def random_groups(shape: tuple[int, ...], config: NetworkConfig, seed: int = 2) -> np.ndarray:
     """Groups, (*shape, K, 2), with any patches of the window, equal ones too."""
     rng = np.random.default_rng(seed)
-    reach = config.window // 2
+    radius = config.window // 2
     size = (*shape, config.group_size)
     axes = []
     for length, place in zip(shape[-2:], np.indices(shape)[-2:, ..., None], strict=True):
-        low, high = np.maximum(place - reach, 0), np.minimum(place + reach, length - 1)
+        low, high = np.maximum(place - radius, 0), np.minimum(place + radius, length - 1)
         axes.append(rng.integers(low, high + 1, size) - place)
     return np.stack(axes, axis=-1).astype(np.int8)
 
 
 def brute_force(image: np.ndarray, config: NetworkConfig) -> np.ndarray:
     """Block matching by sorting all distances: `slow.match`, an offset at a time."""
-    (height, width), size, reach = image.shape, config.patch_size, config.window // 2
+    (height, width), size, radius = image.shape, config.patch_size, config.window // 2
     exact = image.astype(np.float64)
     patches = np.lib.stride_tricks.sliding_window_view(
         np.pad(exact, size // 2, mode="symmetric"), (size, size)
     )
-    span = range(-reach, reach + 1)
+    span = range(-radius, radius + 1)
     offsets = sorted(((dy, dx) for dy in span for dx in span), key=lambda o: o[0] ** 2 + o[1] ** 2)
     distances = np.full((height, width, len(offsets)), np.inf)
     for number, (dy, dx) in enumerate(offsets):

@@ -62,14 +62,14 @@ def match(plane: Float64, config: NetworkConfig) -> Offsets:
     offset zero, therefore comes first.
     """
     height, width = plane.shape
-    reach = config.window // 2
+    radius = config.window // 2
     patches = [[patch(plane, config.patch_size, y, x) for x in range(width)] for y in range(height)]
     groups = np.zeros((height, width, config.group_size, 2), np.int64)
     for y in range(height):
         for x in range(width):
             candidates = []
-            for dy in range(-reach, reach + 1):
-                for dx in range(-reach, reach + 1):
+            for dy in range(-radius, radius + 1):
+                for dx in range(-radius, radius + 1):
                     if 0 <= y + dy < height and 0 <= x + dx < width:
                         difference = patches[y][x] - patches[y + dy][x + dx]
                         distance = float(np.sum(difference**2))

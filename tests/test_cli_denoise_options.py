@@ -11,7 +11,7 @@ import pytest
 from pictures import noisy_pixels, random_image
 
 import nlnet
-import nlnet.files.one_file
+import nlnet.files.one_page
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image
 
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
         calls.append(Asked(noise, data_range, strength, options))
         return pixels // 2 if pixels.dtype.kind == "u" else pixels / 2
 
-    monkeypatch.setattr(nlnet.files.one_file, "denoise", record)
+    monkeypatch.setattr(nlnet.files.one_page, "denoise", record)
     return calls
 
 
@@ -80,7 +80,7 @@ def test_options_reach_the_work(
     options = ["--max-memory", "1.5G", "--threads", "3", "--model", str(gray_model_file)]
     assert main([*files, *options]) == 0
     found = {name: value for name, value in asked[0].options.items() if name != "progress"}
-    assert found == {**wanted, "device": "cpu"}
+    assert found == {**wanted, "device": "cpu", "mask": None}
 
 
 @pytest.mark.parametrize("arguments", [[], ["--sigma", "auto"]])

@@ -38,7 +38,7 @@ def test_a_device_that_is_not_there(noisy_gray: np.ndarray, gray_model: Model) -
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is one")
-    with pytest.raises(InputError, match="'cuda' is not there"):
+    with pytest.raises(InputError, match="'cuda' cannot be used"):
         nlnet.denoise(noisy_gray, 25, model=gray_model, data_range=255, device="cuda")
 
 

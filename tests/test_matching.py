@@ -176,10 +176,10 @@ def test_threads_and_runs_give_equal_groups():
 def test_groups_of_a_crop_are_those_of_the_image():
     # Far from the borders a group does not depend on where tiles and vectors begin.
     image = noise(64, 160).astype(np.float32)
-    reach = DEFAULT.window // 2 + DEFAULT.patch_radius
+    margin = DEFAULT.margin
     whole, part = match(image, DEFAULT), match(image[5:, 3:], DEFAULT)
     np.testing.assert_array_equal(
-        whole[5 + reach : -reach, 3 + reach : -reach], part[reach:-reach, reach:-reach]
+        whole[5 + margin : -margin, 3 + margin : -margin], part[margin:-margin, margin:-margin]
     )
 
 

@@ -18,7 +18,7 @@ from nlnet.model.model import Model
 from nlnet.web.catalog import Catalog
 from nlnet.web.jobs import Busy, ClientGone, JobQueue, Progress, Standing, TimedOut
 from nlnet.web.limits import Limits
-from nlnet.web.responses import FileResponse
+from nlnet.web.responses import ResultResponse
 from nlnet.web.service import Service
 from nlnet.web.uploads import BadForm, read_upload
 
@@ -294,7 +294,7 @@ def test_results_count_until_they_are_sent(gray_model: Model) -> None:
         headers, body = form(encode(ImageFile(random_image((400, 1500))), ".png"))
         request = request_of(headers, [piece(body, more=False)])
         response = await service.preview(request)
-        assert isinstance(response, FileResponse)
+        assert isinstance(response, ResultResponse)
         size = len(response.body)
         assert size > 2**19
         assert service.memory.free == service.limits.held_bytes - size

@@ -6,7 +6,7 @@ import argparse
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nlnet.files.many_files import Report
     from nlnet.files.plan import Job, LeftOut
     from nlnet.files.settings import Settings
+    from nlnet.progress import Progress
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
@@ -90,7 +91,7 @@ def _reports(
     settings: Settings,
     arguments: argparse.Namespace,
     cluster: Cluster | None,
-    progress: Callable[[float], object],
+    progress: Progress,
 ) -> Iterator[Report]:
     """Work on the jobs, on the cluster if there is one."""
     from nlnet.files.many_files import run_jobs

@@ -22,7 +22,7 @@ from nlnet.dask.pages import Request, plan_pages
 from nlnet.dask.work import Work
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.stacks import Sigma
+from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
 from nlnet.model.loading import choose_model, family_of, load_model, shipped_models

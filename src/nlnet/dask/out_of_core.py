@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
-from nlnet.denoising.stacks import Sigma
+from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError
 from nlnet.files.one_file import Findings
@@ -27,13 +27,14 @@ from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
+from nlnet.progress import Progress
 
 
 def denoise_volume(
     source: Path,
     target: Path,
     scheduler: Scheduler,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Findings:
     """Denoise the array in a zarr folder or TIFF file into another such file.
 

@@ -16,7 +16,7 @@ from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.samples import SampledPlanes
 from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
 from nlnet.denoising.image import FAR_ABOVE, find_box
-from nlnet.denoising.stacks import Sigma, check_pages, sigma_of_pages
+from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
 from nlnet.noise.estimation import SCALES
@@ -107,8 +107,7 @@ class Request:
         box = None
         if noise.kind != "none":
             box = find_box(planes, span, noise, self.clip, self.data_range)
-        average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
-        return PagePlan(noise, span, box, average)
+        return PagePlan(noise, span, box, noise.average_sigma(float(planes.mean())))
 
 
 def plan_pages(

@@ -6,7 +6,7 @@ import concurrent.futures
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,14 +20,13 @@ from nlnet.files.claims import remove_leftovers
 from nlnet.files.many_files import Report, work_on
 from nlnet.files.plan import Job
 from nlnet.files.settings import Settings
+from nlnet.progress import Progress
 
 _ADDRESS = re.compile(
     r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE
 )
 TIMEOUT = 10.0
 """Seconds to wait for a scheduler to answer."""
-
-Progress = Callable[[float], object]
 
 
 class Scheduler(Protocol):

@@ -57,16 +57,31 @@ def _find_device(name: str) -> torch.device:
     if not isinstance(name, str) or name.split(":")[0] not in _OTHERS:
         raise InputError(f"device is {name!r}, but must be one of {CPU}, {', '.join(_OTHERS)}.")
     try:
-        import torch
+        return torch_device(name)
     except ImportError as error:
         raise InputError(
             f"The device {name!r} needs torch, which is not installed: pip install 'nlnet[train]'."
         ) from error
+
+
+def torch_device(name: str) -> torch.device:
+    """Return a device of torch, if it is there.
+
+    Raises
+    ------
+    ImportError
+        If torch is not installed.
+    InputError
+        If torch does not know the device, or cannot use it.
+    """
+    import torch
+
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (AssertionError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"The device {name!r} is not there: torch cannot use it.") from error
+        torch.empty(1, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:  # all of these happen
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise InputError(f"The device {name!r} cannot be used: {reason}.") from error
     return device
 
 

@@ -165,16 +165,15 @@ def _remove_camera_noise(
             )
         network = dataclasses.replace(network, max_memory=left)
 
-    def denoise(
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, int, int],
-        sigma: float,
-        report: Report,
-    ) -> None:
-        network.run(read, write, shape, sigma, span, box, report)
-
-    remove_correlated(planes, write, sigmas, denoise, report)
+    remove_correlated(
+        planes,
+        write,
+        sigmas,
+        lambda read, write, shape, sigma, report: network.run(
+            read, write, shape, sigma, span, box, report
+        ),
+        report,
+    )
 
 
 def _stabiliser(level: Level) -> Stabiliser:

@@ -7,33 +7,27 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
+from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError
 from nlnet.inputs import (
-    DATA_RANGES,
-    check_data_range,
-    check_dtype,
     check_finite,
     find_data_range,
 )
 from nlnet.masks import fill_hidden, with_mask_of
 from nlnet.model.model import Model
 from nlnet.noise.blocks import sample_tiles
-from nlnet.noise.deciding import check_request, decide_noise
+from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
-
-Sigma: TypeAlias = float | npt.ArrayLike | None
-"""One standard deviation for all pages, one for each, or None to estimate it."""
 
 _SAMPLED_PAGES = 8
 """Pages that are looked at, at most, to find the noise of a whole stack."""
@@ -155,48 +149,6 @@ def denoise_stack(
             denoised = np.ma.MaskedArray(denoised, fill_value=page.fill_value)
         denoised[index] = with_mask_of(page, pixels)
     return _like(stack, denoised) if _is_tensor(stack) else denoised
-
-
-def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
-    """Return sigma for each page, None where it is to be estimated.
-
-    Raises
-    ------
-    InputError
-        If there are several, but not one for each page.
-
-    Examples
-    --------
-    >>> sigma_of_pages(0.1, (2,)).tolist()
-    [0.1, 0.1]
-    """
-    sigmas = np.empty(pages, object)
-    if not isinstance(sigma, Sequence) and not hasattr(sigma, "shape"):
-        sigmas.fill(sigma)
-        return sigmas
-    given = np.asarray(sigma)
-    if given.ndim == 0:
-        sigmas.fill(given.item())
-        return sigmas
-    if given.shape != pages:
-        raise InputError(
-            f"sigma has shape {given.shape}, but must be one number, or one for each page, of "
-            f"shape {pages}."
-        )
-    sigmas[...] = given
-    return sigmas
-
-
-def check_pages(
-    sigmas: Array, noise: str | Noise | None, dtype: np.dtype[Any], data_range: float | None
-) -> None:
-    """Raise InputError for what can be told to be wrong before any page is looked at."""
-    check_dtype(np.empty(0, dtype))
-    span = DATA_RANGES[dtype.newbyteorder("=")]
-    if data_range is not None:
-        span = check_data_range(data_range)
-    for sigma in sigmas.ravel():
-        check_request(sigma, noise, math.inf if span is None else span)
 
 
 class _Masks:

@@ -18,14 +18,13 @@ from nlnet.engine.library import CANCELLED, DONE, IDLE, JOBS, Task, check_status
 from nlnet.engine.memory import Workspace, address, aligned_memory
 from nlnet.engine.network import EngineNetwork
 from nlnet.parallel import available_cpus
+from nlnet.progress import Progress
 
 _PATIENCE = 0.1
 """Seconds to wait at most for other threads' tasks, so that Ctrl-C and progress get their turn."""
 
 _PIXELS_PER_THREAD = 2048
 """A thread that gets fewer of them takes longer to start than it saves."""
-
-Progress = Callable[[float], object]
 
 
 def threads_for(pixels: int, threads: int | None) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
-from nlnet.engine.jobs import Failures, Job, Progress, memory_needed, threads_for
+from nlnet.engine.jobs import Failures, Job, memory_needed, threads_for
 from nlnet.engine.library import (
     ROWS_CALLBACK,
     BackwardTask,
@@ -26,6 +26,7 @@ from nlnet.engine.library import (
 from nlnet.engine.memory import Workspace, checked_address
 from nlnet.engine.network import EngineNetwork
 from nlnet.errors import InputError
+from nlnet.progress import Progress
 
 _NO_BOX: Box = (1.0, 0.0)
 
@@ -220,7 +221,7 @@ def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None
     return gradients
 
 
-def _check_groups(groups: Groups, reach: int) -> None:
+def _check_groups(groups: Groups, radius: int) -> None:
     """Raise InputError if a member of a group is outside of its image or window."""
     if groups.ndim != 5:
         raise InputError(f"The groups have shape {groups.shape}, but must be (B, H, W, K, 2).")
@@ -230,7 +231,7 @@ def _check_groups(groups: Groups, reach: int) -> None:
         places = np.arange(nearest.shape[axis])
         first = nearest.min(axis=1 - axis)[..., axis].min(axis=1)
         last = farthest.max(axis=1 - axis)[..., axis].max(axis=1)
-        behind, ahead = np.minimum(places, reach), np.minimum(places[::-1], reach)
+        behind, ahead = np.minimum(places, radius), np.minimum(places[::-1], radius)
         if (first < -behind).any() or (last > ahead).any():
             raise InputError(f"The groups have members {name} the image or their windows.")
 

@@ -16,6 +16,7 @@ from nlnet.files.one_file import Findings, denoise_file
 from nlnet.files.plan import Job, find_version
 from nlnet.files.settings import Settings
 from nlnet.parallel import available_cpus
+from nlnet.progress import Progress
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -48,7 +49,7 @@ def run_jobs(
     settings: Settings,
     *,
     workers: int = 1,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Report]:
     """Work on the jobs, and yield what became of each as soon as it is done.
 
@@ -109,7 +110,7 @@ def split_jobs(jobs: Sequence[Job], *, overwrite: bool) -> tuple[list[Job], list
 class _Tally:
     """How much of all files is done; stops those under way when the run ends early."""
 
-    def __init__(self, progress: Callable[[float], object] | None) -> None:
+    def __init__(self, progress: Progress | None) -> None:
         self.stopped = threading.Event()
         self._progress = progress
         self._lock = threading.Lock()

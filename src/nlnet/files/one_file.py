@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from nlnet.arrays import Array
 from nlnet.atomic import copy_file
 from nlnet.errors import InputError
 from nlnet.files.mask_file import page_mask
-from nlnet.files.one_page import DenoisedPage, denoise_page, left_out_note
+from nlnet.files.one_page import find_page_noise, left_out_note, remove_page_noise
 from nlnet.files.settings import Settings
 from nlnet.images import (
     ImageFile,
@@ -25,7 +25,9 @@ from nlnet.images import (
 )
 from nlnet.images import is_raw as holds_raw
 from nlnet.images.writing import PLAIN
+from nlnet.masks import Mask
 from nlnet.noise.record import Noise
+from nlnet.progress import Progress, ignore, one_of
 from nlnet.raw import is_raw
 
 
@@ -73,7 +75,7 @@ def denoise_file(
     source: Path,
     target: Path,
     settings: Settings,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
     *,
     keep_before: bool = False,
 ) -> Outcome:
@@ -94,12 +96,13 @@ def denoise_file(
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
     results: list[ImageFile] = []
-    findings: list[DenoisedPage] = []
+    findings: list[_DenoisedPage] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
         with _naming(source, number, len(pages)):
             mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
-            done = denoise_page(page, settings, mask, _part(progress, number, len(pages)))
+            report = one_of(progress or ignore, number, len(pages))
+            done = _denoise_page(page, settings, mask, report)
         results.append(_for_writing(page, done.pixels, settings))
         findings.append(done)
     estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
@@ -124,7 +127,7 @@ def _denoise_raw(
     source: Path,
     target: Path,
     settings: Settings,
-    progress: Callable[[float], object] | None,
+    progress: Progress | None,
     *,
     keep_before: bool,
 ) -> Outcome:
@@ -192,8 +195,33 @@ def _depth_hint(image: ImageFile) -> tuple[str, ...]:
     return (f"its values are below {2**bits} of 65536: --data-range {2**bits - 1} may suit it",)
 
 
-def _part(
-    progress: Callable[[float], object] | None, number: int, count: int
-) -> Callable[[float], object] | None:
-    """Progress of one page as a share of all."""
-    return None if progress is None else lambda share: progress((number + share) / count)
+@dataclasses.dataclass(frozen=True, eq=False)
+class _DenoisedPage:
+    """The pixels of a page, its noise if white is 255 and in words, and what to say."""
+
+    pixels: Array
+    sigma: float
+    noise: str
+    notes: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+def _denoise_page(
+    page: ImageFile, settings: Settings, mask: Mask | None, progress: Progress
+) -> _DenoisedPage:
+    found = find_page_noise(page, settings.sigma, settings.noise, settings.data_range, mask)
+    words = str(found.record.scaled(255 / found.white))
+    if found.record.kind == "none":
+        return _DenoisedPage(page.pixels, 0.0, words, left_out=found.left_out)
+    pixels, notes = remove_page_noise(
+        page,
+        found,
+        strength=settings.strength,
+        model=settings.model,
+        data_range=settings.data_range,
+        threads=settings.threads,
+        max_memory=settings.max_memory,
+        device=settings.device,
+        progress=progress,
+    )
+    return _DenoisedPage(pixels, found.sigma, words, notes, found.left_out)

@@ -1,92 +1,128 @@
-"""One page of a file: what its noise is, and the page without it."""
+"""One page of a file: what its noise is, and the page without it. Files and uploads ask here."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
 from nlnet.arrays import Array
+from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
-from nlnet.files.settings import Settings
+from nlnet.denoising.strength import Strength
 from nlnet.images import ImageFile
 from nlnet.inputs import check_dtype, check_finite, find_data_range
 from nlnet.masks import Mask, fill_hidden
+from nlnet.model.model import Model
 from nlnet.noise.deciding import decide_noise
+from nlnet.noise.record import Noise
+from nlnet.progress import Progress
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DenoisedPage:
-    """A denoised page.
+class PageNoise:
+    """The noise of a page.
 
     Parameters
     ----------
-    pixels : array
-        The page.
+    record : Noise
+        What it is, in the page's own units; of kind "none" if nothing is to be removed.
+    white : float
+        The page's value of white.
     sigma : float
-        Standard deviation of its noise on average, if white is 255; 0 if none was removed.
-    noise : str
-        What its noise is, in words.
-    notes : tuple of str
-        What there is to say about it.
-    left_out : int
-        Number of pixels that are masked or NaN.
+        Its standard deviation on average, if white is 255.
+    hidden : (H, W) array of bool or None
+        The pixels that are masked or NaN, and so left out.
     """
 
-    pixels: Array
+    record: Noise
+    white: float
     sigma: float
-    noise: str
-    notes: tuple[str, ...] = ()
-    left_out: int = 0
+    hidden: Mask | None
+
+    @property
+    def left_out(self) -> int:
+        """Number of pixels that are left out."""
+        return 0 if self.hidden is None else int(np.count_nonzero(self.hidden))
 
 
-def denoise_page(
+def find_page_noise(
     page: ImageFile,
-    settings: Settings,
-    mask: Mask | None,
-    progress: Callable[[float], object] | None,
-) -> DenoisedPage:
-    """Denoise a page as the settings say, except for the pixels that the mask leaves out.
+    sigma: float | None,
+    noise: str | Noise | None,
+    data_range: float | None,
+    mask: Mask | None = None,
+) -> PageNoise:
+    """Find out what the noise of a page is, as far as it is not given.
+
+    Parameters
+    ----------
+    page : ImageFile
+        The page.
+    sigma : float or None
+        As for `nlnet.denoise`, but if white is 255.
+    noise
+        As for `nlnet.denoise`.
+    data_range : float or None
+        The value of white; None for what the file says, or its dtype stands for.
+    mask : (H, W) array of bool, optional
+        True for pixels to leave out, besides those that are NaN.
+
+    Raises
+    ------
+    InputError
+        As `nlnet.denoise`.
+    """
+    check_dtype(page.pixels)
+    planes, hidden = fill_hidden(page.pixels, mask, None if page.channels == 1 else -1)
+    white = find_data_range(planes, data_range or page.data_range)
+    check_finite(planes)
+    record = decide_noise(planes, white, None if sigma is None else sigma * white / 255, noise)
+    average = record.average_sigma(float(planes.mean()))
+    return PageNoise(record, white, average * 255 / white, hidden)
+
+
+def remove_page_noise(
+    page: ImageFile,
+    found: PageNoise,
+    *,
+    strength: Strength,
+    model: str | os.PathLike[str] | Model,
+    data_range: float | None,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    device: str = CPU,
+    progress: Progress | None = None,
+) -> tuple[Array, tuple[str, ...]]:
+    """Return the pixels of a page without its noise, and what there is to say about them.
+
+    Parameters are those of `nlnet.denoise`; of a pair of strengths, gray pages take the first.
 
     Raises
     ------
     InputError, ModelError, Cancelled
         As `nlnet.denoise`.
     """
-    check_dtype(page.pixels)
-    known = settings.data_range or page.data_range
-    planes, hidden = fill_hidden(page.pixels, mask, None if page.channels == 1 else -1)
-    white = find_data_range(planes, known)
-    check_finite(planes)
-    sigma = None if settings.sigma is None else settings.sigma * white / 255
-    noise = decide_noise(planes, white, sigma, settings.noise)
-    words = str(noise.scaled(255 / white))
-    left_out = 0 if hidden is None else int(np.count_nonzero(hidden))
-    if noise.kind == "none":
-        return DenoisedPage(page.pixels, 0.0, words, left_out=left_out)
-    strength = settings.strength
     if isinstance(strength, tuple) and page.channels == 1:
         strength = strength[0]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         pixels = denoise(
             page.pixels,
-            noise=noise,
+            noise=found.record,
             strength=strength,
-            mask=hidden,
-            model=settings.model,
+            mask=found.hidden,
+            model=model,
             # Not that of the dtype: then values beyond it are no mistake.
-            data_range=known,
-            threads=settings.threads,
-            max_memory=settings.max_memory,
-            device=settings.device,
+            data_range=data_range or page.data_range,
+            threads=threads,
+            max_memory=max_memory,
+            device=device,
             progress=progress,
         )
-    notes = tuple(str(warning.message).rstrip(".") for warning in told)
-    average = noise.sigma if noise.sigma is not None else noise.sigma_at(float(planes.mean()))
-    return DenoisedPage(pixels, average * 255 / white, words, notes, left_out)
+    return pixels, tuple(dict.fromkeys(str(warning.message).rstrip(".") for warning in told))
 
 
 def left_out_note(count: int) -> tuple[str, ...]:

@@ -106,13 +106,6 @@ class Model:
         """
         try:
             header, stages = model_file.decode(path)
-            return cls(
-                config=header.config,
-                stages=stages,
-                sigma=header.sigma,
-                name=header.name,
-                provenance=header.provenance,
-                figures=header.figures,
-            )
+            return cls(stages=stages, **vars(header))
         except ModelError as error:
             raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error

@@ -109,7 +109,7 @@ class NetworkConfig:
 
     @property
     def reach(self) -> int:
-        """How far, in pixels, the output at a pixel depends on the input around it."""
+        """Radius of the receptive field: pixels around one on which its output depends."""
         return self.stages * 2 * self.margin
 
     @classmethod

@@ -16,7 +16,7 @@ tested against both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from nlnet.arrays import Box, ReadRows, WriteRows
 from nlnet.engine import tasks
@@ -26,6 +26,7 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
 from nlnet.network.parameters import StageParameters
 from nlnet.network.prepared import prepare, prepare_blank
+from nlnet.progress import Progress
 
 BOX: Box = (0.0, 255.0)
 """The intensity box of an 8-bit image, the scale the network works on."""
@@ -50,7 +51,7 @@ def denoise_rows(
     box: Box | None = BOX,
     threads: int | None = None,
     max_memory: int | None = None,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Denoise an image of any size that is read and written some rows at a time.
 
@@ -100,6 +101,7 @@ def denoise_rows(
 
 def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: int | None) -> int:
     """Return the smallest `max_memory` that :func:`denoise_rows` accepts, in float32."""
+    check_size(*shape[1:], config)
     network = prepare_blank(config)
     return _memory_needed(network, shape, config, threads, TILE_ROWS_TO_CHOOSE[-1])
 

@@ -175,6 +175,10 @@ class Noise:
         """Return the standard deviation of the noise at a value, the largest of all channels."""
         return max(float(level.sigma(value)) for level in self.levels)
 
+    def average_sigma(self, mean: float) -> float:
+        """Return the standard deviation of the noise over an image with this mean value."""
+        return self.sigma if self.sigma is not None else self.sigma_at(mean)
+
     def scaled(self, factor: float) -> Noise:
         """Return the noise of the image times a factor."""
         levels = tuple(

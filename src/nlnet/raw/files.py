@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from nlnet.images.content import Source
 from nlnet.images.formats import format_of
 from nlnet.images.writing import PLAIN
 from nlnet.noise.record import Noise
+from nlnet.progress import Progress
 from nlnet.raw.development import DEFAULT, Development
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.metadata import metadata_of
@@ -88,7 +88,7 @@ def denoise_raw_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     settings: RawSettings,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
     *,
     keep_before: bool = False,
 ) -> RawOutcome:
@@ -196,7 +196,7 @@ def _denoised(
     sensor: Sensor,
     noise: tuple[float, float],
     settings: RawSettings,
-    progress: Callable[[float], object] | None,
+    progress: Progress | None,
 ) -> npt.NDArray[np.float32]:
     denoised = denoise_mosaic(
         sensor.mosaic,

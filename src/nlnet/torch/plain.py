@@ -112,16 +112,16 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     """
     batch, height, width = image.shape
     check_size(height, width, config)
-    reach, size = config.window // 2, config.patch_size
+    radius, size = config.window // 2, config.patch_size
     rows = _mirrored(height, size // 2, image)
     columns = _mirrored(width, size // 2, image)
     padded = image.float().index_select(-2, rows).index_select(-1, columns)
-    edge = (reach,) * 4
+    edge = (radius,) * 4
     around = functional.pad(padded, edge)
     inside = functional.pad(torch.ones_like(image), edge) > 0
     offsets = _ranked_offsets(config.window, image.device)
     ranks = torch.empty(config.window**2, dtype=torch.int64, device=image.device)
-    ranks[(offsets[:, 0] + reach) * config.window + offsets[:, 1] + reach] = torch.arange(
+    ranks[(offsets[:, 0] + radius) * config.window + offsets[:, 1] + radius] = torch.arange(
         config.window**2, device=image.device
     )
     best = image.new_empty((batch, 0, height, width), dtype=torch.int64)
@@ -129,7 +129,7 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     for dy in range(config.window):
         candidates = [best]
         for dx in range(config.window):
-            if (dy, dx) == (reach, reach):
+            if (dy, dx) == (radius, radius):
                 continue
             there = around[:, dy : dy + padded.shape[1], dx : dx + padded.shape[2]]
             squares = (padded - there) ** 2

@@ -17,7 +17,7 @@ from nlnet.training.data import Batch, CropSource
 from nlnet.training.loss import negative_psnr
 from nlnet.training.optimizers import make_optimizer
 from nlnet.training.settings import PhaseSettings, TrainingSettings
-from nlnet.training.sources import Fresh, FullBatch, Shuffled, Source, split
+from nlnet.training.sources import BatchSource, Fresh, FullBatch, Shuffled, split
 from nlnet.training.team import Team
 
 
@@ -135,7 +135,7 @@ class Phase:
             loss = self.negative_psnr(batch, whole=False).sum() / self._source.crops_per_step
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach().cpu()
-        total = self._team.add_up(total, parameters)
+        total = self._team.all_reduce(total, parameters)
         if not math.isfinite(total):
             raise self._broken(f"The loss is {float(total)}")
         return total
@@ -157,13 +157,15 @@ class Phase:
         for name, value in values.items():
             self._average[name].lerp_(value, 1 - decay)
 
-    def _make_source(self, number: int, settings: TrainingSettings, crops: CropSource) -> Source:
+    def _make_source(
+        self, number: int, settings: TrainingSettings, crops: CropSource
+    ) -> BatchSource:
         count, size = settings.data.crops, min(self.settings.batch, settings.data.crops)
         full = self.settings.optimizer == "lbfgs"
         if self._joint and settings.data.fresh and not full:
             return Fresh(crops, count, size, self._team, self._team.threads)
         # Minibatches are shuffled over all crops, so there each process holds all of them.
-        items = self._team.share(range(count)) if full else range(count)
+        items = self._team.shard(range(count)) if full else range(count)
         kept = None
         if items:
             kept = self._run_earlier_stages(crops.keep(items, self._team.threads), size)

@@ -55,10 +55,10 @@ def run_training(
         be used, a full disk, a loss that is not finite, a process of the team that is gone.
     """
     with Team(device, threads) as team, contextlib.ExitStack() as held:
-        settings = team.from_leader(lambda: read_settings(config))
-        checkpoint = team.from_leader(lambda: _open_run(run, settings, held, resume=resume))
+        settings = team.broadcast(lambda: read_settings(config))
+        checkpoint = team.broadcast(lambda: _open_run(run, settings, held, resume=resume))
         pictures = load_pictures(data, settings, read_ids(exclude) if exclude else frozenset())
-        if team.leads:
+        if team.is_rank_0:
             _tell(
                 f"{settings.name}: {len(pictures.training)} images to train on, "
                 f"{len(pictures.validation)} to validate with, {pictures.left_out} left out."

@@ -16,7 +16,7 @@ from nlnet.training.data import Batch, CropSource
 from nlnet.training.team import Team
 
 
-class Source(Protocol):
+class BatchSource(Protocol):
     """What a phase asks of its source."""
 
     steps: int
@@ -56,7 +56,7 @@ class Shuffled:
         order = np.random.default_rng((*self._seed, number)).permutation(len(self._crops)).tolist()
         for step in range(skip, self.steps):
             items = order[step * self.crops_per_step : (step + 1) * self.crops_per_step]
-            mine = self._team.share(items)
+            mine = self._team.shard(items)
             yield [self._crops.pick(mine)] if mine else []
 
 
@@ -80,7 +80,7 @@ class Fresh:
 
             def draw(step: int) -> Sequence[Batch]:
                 items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
-                mine = self._team.share(items)
+                mine = self._team.shard(items)
                 # Epoch 0 of the crops is the fixed set.
                 return [self._crops.draw(number + 1, mine, self._threads)] if mine else []
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, distributed
 
-from nlnet.errors import InputError, NLNetError
+from nlnet.denoising.devices import torch_device
+from nlnet.errors import NLNetError
 from nlnet.parallel import available_cpus
 from nlnet.training.vectors import flatten_gradients, set_gradients
 
@@ -22,7 +23,7 @@ Result = TypeVar("Result")
 class Team:
     """The processes that train together; a team of one needs no torch.distributed.
 
-    Every process takes a share of each batch. Losses and gradients are summed over all of them, so
+    Every process takes a shard of each batch. Losses and gradients are summed over all of them, so
     every optimiser takes the steps that one process would take. The processes are those that
     torchrun has started; use a team in a ``with`` block.
 
@@ -64,15 +65,15 @@ class Team:
             distributed.destroy_process_group()
 
     @property
-    def leads(self) -> bool:
+    def is_rank_0(self) -> bool:
         """Whether this process writes files and speaks to the user."""
         return self.rank == 0
 
-    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+    def shard(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return this process's part of the items."""
         return items[self.rank :: self.size]
 
-    def add_up(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    def all_reduce(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         """Sum the loss and the parameters' gradients over the team, in one message."""
         if self.size == 1:
             return loss
@@ -99,13 +100,13 @@ class Team:
             self._sum(total)
         return float(total) / count
 
-    def from_leader(self, make: Callable[[], Result]) -> Result:
-        """Let the leader make something and give it to all; if it fails, all leave."""
+    def broadcast(self, make: Callable[[], Result]) -> Result:
+        """Let rank 0 make something and give it to all; if it fails, all leave."""
         if self.size == 1:
             return make()
         parcel: list[Any] = [None, False]
         error: NLNetError | None = None
-        if self.leads:
+        if self.is_rank_0:
             try:
                 parcel = [make(), True]
             except NLNetError as failure:
@@ -114,7 +115,7 @@ class Team:
         if error is not None:
             raise error
         if not parcel[1]:
-            raise SystemExit(2)  # the leader has said why
+            raise SystemExit(2)  # rank 0 has said why
         result: Result = parcel[0]
         return result
 
@@ -123,14 +124,9 @@ class Team:
 
 
 def _find_device(name: str, place: int) -> torch.device:
-    try:
-        device = torch.device(name)
-        if device.type == "cuda" and device.index is None:
-            device = torch.device("cuda", place)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch raises both for one it does not have
-        reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise InputError(f"The device {name!r} cannot be used: {reason}.") from error
+    device = torch_device(name)
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", place)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device

@@ -65,12 +65,12 @@ class Trainer:
         self._run = run
         self._stop = stop
         self._team = team
-        self._screen = Screen(quiet=not team.leads)
+        self._screen = Screen(quiet=not team.is_rank_0)
         # Now: while this code trains, the checkout may go on to other commits.
         self._commit = checkout_commit()
         if checkpoint is None:
             first = 0 if settings.start is None else settings.network.stages
-            parameters = team.from_leader(lambda: starting_parameters(settings))
+            parameters = team.broadcast(lambda: starting_parameters(settings))
             self._progress = Progress(phase=first)
         else:
             # Only their shapes and precision matter.
@@ -83,11 +83,11 @@ class Trainer:
         if checkpoint is not None:
             self._network.load_state_dict(checkpoint.network)
             self._phase_state = checkpoint.phase
-        self._log = RunLog(run, self._progress.log_lines) if team.leads else None
+        self._log = RunLog(run, self._progress.log_lines) if team.is_rank_0 else None
         self._crops = CropSource(pictures.training, settings)
         self._validation = [
             validation_batch(pictures.validation[number], number, settings, team.threads)
-            for number in team.share(range(len(pictures.validation)))
+            for number in team.shard(range(len(pictures.validation)))
         ]
         self._saved_at = time.monotonic()
         self._began_at = self._saved_at - self._progress.seconds
@@ -172,7 +172,7 @@ class Trainer:
             score = self._team.mean(scores, len(self._pictures.validation))
             if phase.ends_network and score > (self._progress.best_psnr or -math.inf):
                 self._progress.best_psnr = score
-                if self._team.leads:
+                if self._team.is_rank_0:
                     self._export(phase, score).save(self._best_path)
         return score
 
@@ -198,7 +198,7 @@ class Trainer:
         self._saved_at = time.monotonic()
         self._progress.seconds = self._elapsed()
         self._phase_state = None if phase is None else phase.state()
-        if self._team.leads:
+        if self._team.is_rank_0:
             Checkpoint(
                 self._settings, self._progress, self._network.state_dict(), self._phase_state
             ).save(self._run)

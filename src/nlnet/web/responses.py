@@ -57,7 +57,7 @@ def join_form(parts: Mapping[str, tuple[str, str, bytes]]) -> tuple[str, bytes]:
     return f"multipart/form-data; boundary={boundary}", b"".join(pieces)
 
 
-class FileResponse(Response):
+class ResultResponse(Response):
     """The bytes of a file.
 
     Parameters

@@ -16,7 +16,7 @@ from nlnet.web.catalog import Catalog
 from nlnet.web.jobs import JobQueue, Progress
 from nlnet.web.limits import Limits
 from nlnet.web.memory import Memory
-from nlnet.web.responses import FileResponse, join_form
+from nlnet.web.responses import ResultResponse, join_form
 from nlnet.web.settings import (
     FIELDS,
     NOISES,
@@ -48,13 +48,13 @@ class Service:
         self.memory = Memory(limits.held_bytes)
         self.warm = False
 
-    async def denoise(self, request: Request) -> FileResponse:
+    async def denoise(self, request: Request) -> ResultResponse:
         """Answer an upload with the denoised image."""
         with self.memory.claim() as claim:
             upload = await read_upload(request, FIELDS, self.limits, self.queue, claim)
             settings = parse_settings(upload.fields, self.catalog)
             job = functools.partial(
-                work.denoise_file,
+                work.denoise_upload,
                 upload.data,
                 upload.filename,
                 settings,
@@ -73,7 +73,7 @@ class Service:
         media_type, form = join_form(parts)
         return self._file(form, media_type, "denoised.form", _headers(result))
 
-    async def preview(self, request: Request) -> FileResponse:
+    async def preview(self, request: Request) -> ResultResponse:
         """Answer an upload with the same image as an 8-bit PNG."""
         with self.memory.claim() as claim:
             upload = await read_upload(request, PREVIEW_FIELDS, self.limits, self.queue, claim)
@@ -144,10 +144,10 @@ class Service:
 
     def _file(
         self, data: bytes, media_type: str, filename: str, headers: Mapping[str, str]
-    ) -> FileResponse:
+    ) -> ResultResponse:
         claim = self.memory.claim()
         claim.hold(len(data))
-        return FileResponse(
+        return ResultResponse(
             data,
             media_type,
             filename,

@@ -42,7 +42,7 @@ PREVIEW_FIELDS = ("data_range", "job")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class FormSettings:
     """How an upload is to be denoised, and how it is to come back.
 
     Parameters
@@ -51,7 +51,7 @@ class Settings:
         Standard deviation of the noise on the 0-255 scale; None to take what is estimated.
     noise : str
         One of `NOISES`.
-    strength : tuple of float
+    strength : float or pair of floats
         Share of the noise to remove: of all of it, or of luma and chroma.
     model : str
         One of the catalog's names.
@@ -69,7 +69,7 @@ class Settings:
 
     sigma: float | None = None
     noise: str = AUTO
-    strength: tuple[float, ...] = (1.0,)
+    strength: float | tuple[float, float] = 1.0
     model: str = AUTO
     data_range: float | None = None
     format: str = SAME_FORMAT
@@ -78,7 +78,7 @@ class Settings:
     job: str | None = None
 
 
-def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> Settings:
+def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
     """Return the settings of a form.
 
     Raises
@@ -86,7 +86,7 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> Settings:
     InputError, ModelError
         If a field holds something else than it may.
     """
-    settings = Settings(
+    settings = FormSettings(
         sigma=_number(fields, "sigma", 0.0, 255),
         noise=_choice(fields, "noise", NOISES),
         strength=_strength(fields.get("strength", "1")),
@@ -146,7 +146,7 @@ def _choice(fields: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> s
     return text
 
 
-def _strength(text: str) -> tuple[float, ...]:
+def _strength(text: str) -> float | tuple[float, float]:
     try:
         shares = tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -156,7 +156,7 @@ def _strength(text: str) -> tuple[float, ...]:
             f"strength is {text[:40]!r}, but must be a number from 0 to 1, or two of them with a "
             "comma between (luma, chroma)."
         )
-    return shares
+    return shares[0] if len(shares) == 1 else (shares[0], shares[1])
 
 
 def _quality(text: str) -> int:

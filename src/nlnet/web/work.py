@@ -12,10 +12,11 @@ from nlnet.files.data_range import white_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
+from nlnet.progress import one_of
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
 from nlnet.web.pages import NO_MODEL, denoise_page
-from nlnet.web.settings import OUTPUTS, SAME_FORMAT, Settings
+from nlnet.web.settings import OUTPUTS, SAME_FORMAT, FormSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,10 +71,10 @@ class Denoised:
     seconds: float
 
 
-def denoise_file(
+def denoise_upload(
     data: bytes,
     filename: str,
-    settings: Settings,
+    settings: FormSettings,
     *,
     catalog: Catalog,
     max_pixels: int,
@@ -85,7 +86,7 @@ def denoise_file(
     ----------
     data, filename : bytes, str
         The file and what messages call it.
-    settings : Settings
+    settings : FormSettings
         How to denoise it.
     catalog : Catalog
         The models to choose from.
@@ -106,7 +107,7 @@ def denoise_file(
             pages[number] if number else first,
             settings,
             catalog,
-            _part(progress, number, len(pages)),
+            one_of(progress, number, len(pages)),
         )
         for number in range(len(pages))
     ]
@@ -121,7 +122,7 @@ def denoise_file(
             [result.image for result in results], suffix, settings.quality, white
         )
         notes += losses
-    if len(settings.strength) == 2 and first.channels == 1:
+    if isinstance(settings.strength, tuple) and first.channels == 1:
         notes += ("the strength of color is left out, for the image is gray",)
     preview = _preview(results[0].image, shown, white) if settings.preview else None
     strongest = max(results, key=lambda result: result.sigma)
@@ -170,10 +171,3 @@ def _read(data: bytes, filename: str, max_pixels: int) -> Sequence[ImageFile]:
                 f"together may have {max_pixels / 1e6:g} million at most."
             )
     return pages
-
-
-def _part(
-    progress: Callable[[float], object], number: int, count: int
-) -> Callable[[float], object]:
-    """Progress of one page as a share of all."""
-    return lambda share: progress((number + share) / count)
