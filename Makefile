@@ -44,9 +44,12 @@ pytest: setup  ## the tests and the examples in docstrings
 test-baseline: setup  ## the numerical tests with each smaller instruction set, and with fewer CPU features
 	$(BIN)/python -m scripts.baseline
 
-lint: setup  ## ruff: rules and formatting
+ENGINE_CODE = $(wildcard engine/*/*.[ch] engine/*/*.cpp engine/src/*/*.h)
+
+lint: setup  ## ruff: rules and formatting; clang-format for the engine
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(ENGINE_CODE)
 
 type: setup  ## mypy, strict, on the whole package
 	$(BIN)/mypy
@@ -54,6 +57,7 @@ type: setup  ## mypy, strict, on the whole package
 format: setup  ## let ruff format the code and mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(ENGINE_CODE)
 
 .PHONY: test-slow tables ship
 test-slow: setup  ## the tests that take minutes: a training killed at every write

@@ -27,8 +27,8 @@ from benchmarks.machine import describe_run
 from benchmarks.pictures import BUNDLED
 from benchmarks.report import format_table, write_json
 from nlnet.evaluation.comparison import compare
+from nlnet.evaluation.datasets import luma
 from nlnet.evaluation.metrics import psnr, ssim
-from nlnet.evaluation.protocol import luma
 from nlnet.files.one_file import denoise_file
 from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, read_image, write_image

@@ -24,8 +24,8 @@ import nlnet
 from benchmarks.machine import describe_run
 from benchmarks.pictures import BSD68_IDS, CHANNELS, PROJECT, find_data
 from nlnet.arrays import Array
+from nlnet.evaluation.datasets import list_images, read_clean, read_ids
 from nlnet.evaluation.metrics import psnr
-from nlnet.evaluation.protocol import list_images, read_clean, read_ids
 from nlnet.noise import add_noise
 
 SIGMAS = (5, 15, 25, 50)

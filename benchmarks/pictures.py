@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.evaluation.protocol import list_images, luma, read_clean, read_ids
+from nlnet.evaluation.datasets import list_images, luma, read_clean, read_ids
 from nlnet.images import read_image
 from nlnet.noise import add_noise
 

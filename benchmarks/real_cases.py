@@ -15,7 +15,7 @@ import nlnet
 from benchmarks.estimator import bsd68_paths
 from benchmarks.pictures import CHANNELS
 from nlnet.arrays import Array
-from nlnet.evaluation.protocol import read_clean
+from nlnet.evaluation.datasets import read_clean
 from nlnet.images import read_image
 from nlnet.noise import add_noise
 from nlnet.noise.camera import Camera

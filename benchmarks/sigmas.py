@@ -23,8 +23,8 @@ from benchmarks.estimator import bsd68_paths
 from benchmarks.machine import describe_run
 from benchmarks.pictures import CHANNELS, PROJECT, find_data
 from nlnet.arrays import Array
+from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
-from nlnet.evaluation.protocol import read_clean
 from nlnet.noise import add_noise
 
 SIGMAS = (10, 20, 35, 75)

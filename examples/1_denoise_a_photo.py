@@ -2,7 +2,7 @@
 Denoise a photo
 ===============
 
-Add noise to a photo, remove it again, and measure what that gained.
+Add noise to a photo, remove it again, and measure the gain.
 """
 
 import sys
@@ -17,19 +17,20 @@ from nlnet.images import read_image
 from nlnet.noise import add_noise, store
 
 # %%
-# A clean photo, and the same with white Gaussian noise of sigma 25 on the 0-255 scale, rounded to
-# 8 bits as a file would have it. With a noisy image of your own, begin below.
+# A clean photo, and the same photo with white Gaussian noise of sigma 25 on the 0-255 scale,
+# rounded to 8 bits as in a file. If you have a noisy image of your own, read it here and skip this
+# step.
 clean = read_image(Path(sys.argv[0]).with_name("cat.png")).pixels
 noisy = store(add_noise(clean, sigma=25, seed=0), clean.dtype, data_range=255)
 
 # %%
-# This is all there is to it. Arrays are (H, W) or (H, W, 3), and come back in the dtype they had;
-# they may come from Pillow, OpenCV (in RGB order), scikit-image or ``nlnet.images``.
+# This is all it takes. Arrays have the shape (H, W) or (H, W, 3), and the result has the same shape
+# and dtype. They may come from Pillow, OpenCV (in RGB order), scikit-image or ``nlnet.images``.
 denoised = nlnet.denoise(noisy, sigma=25)
 
 # %%
-# From left to right: what was given, what came back, and what was taken away, with three times its
-# contrast. There should be nothing in the last one but noise: where edges show, sigma is too large.
+# From left to right: the noisy photo, the result, and what was removed, with three times the
+# contrast. The last one should show nothing but noise; if you see edges in it, sigma is too large.
 removed = np.clip(128 + 3 * (noisy.astype(float) - denoised), 0, 255).astype(np.uint8)
 shown = {
     f"noisy, {psnr(clean, noisy):.2f} dB": noisy,
@@ -44,7 +45,7 @@ for panel, (title, image) in zip(panels, shown.items(), strict=True):
 plt.show()
 
 # %%
-# A closer look, with the clean photo beside it.
+# A closer look, next to the clean photo.
 part = np.s_[60:200, 120:230]
 shown = {"noisy": noisy, "denoised": denoised, "clean": clean}
 figure, panels = plt.subplots(1, 3, figsize=(10, 4.5), layout="constrained")

@@ -1,8 +1,8 @@
 """
-When nobody knows how strong the noise is
-=========================================
+Unknown noise
+=============
 
-Let nlnet measure the noise, and see what a wrong sigma would do.
+Let nlnet estimate the noise, and see what a wrong sigma does.
 """
 
 import sys
@@ -12,23 +12,25 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
+from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
-from nlnet.evaluation.protocol import read_clean
 from nlnet.noise import add_noise
 
 clean = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1).astype(np.float32)
 
 # %%
-# ``estimate_sigma`` finds the noise's standard deviation from the image alone, in the image's own
-# units. ``denoise`` without a sigma calls it.
+# ``estimate_sigma`` estimates the standard deviation of white noise from the image alone, in the
+# units of the image. If you call ``denoise`` without a sigma, it estimates the noise by itself,
+# also when it is not white.
 for sigma in (5, 15, 25, 50):
     noisy = add_noise(clean, sigma).astype(np.float32)
     print(f"true sigma {sigma:4.1f}, estimated {nlnet.estimate_sigma(noisy):5.2f}")
 
 # %%
-# What a sigma that is off costs: too small leaves noise behind, too large takes texture away. The
-# estimate lies at the top of the curve. (With a sigma that small, noise would not explain how far
-# values leave the range: ``clip`` says that they are clipped all the same.)
+# A sigma that is too small leaves noise behind; one that is too large removes texture. The
+# estimate is at the top of the curve. (``clip=True`` is only needed for the small sigmas here:
+# noise that weak would not explain values so far outside the data range, and the result would not
+# be clipped.)
 noisy = add_noise(clean, 20).astype(np.float32)
 estimate = nlnet.estimate_sigma(noisy)
 sigmas = 20 * np.geomspace(0.4, 2.5, 9)
@@ -48,7 +50,7 @@ panel.legend(frameon=False)
 plt.show()
 
 # %%
-# The same to look at: half the true sigma, the estimate, and twice the true sigma.
+# The same as images: half the true sigma, the estimate, and twice the true sigma.
 part = np.s_[55:205, 120:220]
 figure, panels = plt.subplots(1, 4, figsize=(12, 4.8), layout="constrained")
 shown = {"noisy": noisy}
@@ -61,7 +63,7 @@ for panel, (title, image) in zip(panels, shown.items(), strict=True):
 plt.show()
 
 # %%
-# An image without noise comes back as it is, with a warning: there is nothing to remove. What
-# misleads the estimate is told in the page on files and noise.
+# An image without noise is returned unchanged, with a warning. :doc:`/files_and_noise` tells what
+# can mislead the estimate.
 
 # sphinx_gallery_thumbnail_number = 2

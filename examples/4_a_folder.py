@@ -2,7 +2,7 @@
 A folder of images
 ==================
 
-Denoise many files in one go, break off, and go on where it stopped.
+Denoise many files with one command, and resume after an interruption.
 """
 
 import subprocess
@@ -16,8 +16,8 @@ from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise, store
 
 # %%
-# A folder of noisy parts of the photo, each with a noise of its own; one lies in a folder inside.
-# And a file that is no image at all.
+# A folder with three noisy parts of the photo, each with a different noise level, one of them in a
+# subfolder; and a file that is not an image at all.
 photo = read_image(Path(sys.argv[0]).with_name("cat.png")).pixels
 folder = Path(tempfile.mkdtemp())
 corners = {"eye.png": (60, 100), "nose.jpg": (180, 200), "ears/ear.tif": (0, 280)}
@@ -27,7 +27,7 @@ for number, (name, (top, left)) in enumerate(corners.items()):
     path.parent.mkdir(parents=True, exist_ok=True)
     noisy = store(add_noise(part, sigma=10 + 15 * number, seed=number), part.dtype, 255)
     write_image(path, ImageFile(noisy))
-(folder / "photos" / "broken.png").write_text("this is no image")
+(folder / "photos" / "broken.png").write_text("this is not an image")
 
 
 def nlnet(*arguments: str) -> None:
@@ -38,17 +38,17 @@ def nlnet(*arguments: str) -> None:
 
 
 # %%
-# The noise of every file is estimated. What cannot be read is told, and the others are done; the
-# exit code is then 1.
+# The noise of every file is estimated. A file that cannot be read is reported, and the others are
+# still processed; the exit code is then 1.
 nlnet("denoise", "photos/", "-o", "cleaned/", "--recursive")
 
 # %%
-# Started again, it finds the work done and skips it. A file has its final name only when all of it
-# is on the disk, so this is safe after a crash too. Only the broken file is tried again.
+# Run again, it skips the files that are already done, and only tries the broken one again. A file
+# gets its final name only when it is completely written, so this is safe even after a crash.
 nlnet("denoise", "photos/", "-o", "cleaned/", "--recursive")
 
 # %%
-# Names, formats and folders are those of the input.
+# Names, formats and folders are the same as in the input.
 figure, panels = plt.subplots(2, 3, figsize=(11, 5.2), layout="constrained")
 for column, name in enumerate(corners):
     for row, place in enumerate(("photos", "cleaned")):

@@ -4,10 +4,10 @@ Train a small model
 
 Write a recipe, train, look at the curves and at what was learned, and use the model.
 
-To end within seconds, this page trains a tiny network on parts of one photo: enough to see all the
-steps, too little for a good model. ``nlnet train configs/toy.toml --data bsds500/ --out runs/toy``
-does the same in some minutes with the images of BSDS500, or with a few hundred photos of your own.
-It needs the extras ``train`` and ``plot``.
+To finish within seconds, this page trains a tiny network on parts of one photo: enough to see all
+the steps, but not enough for a good model. In a few minutes, ``nlnet train configs/toy.toml --data
+bsds500/ --out runs/toy`` does the same with the images of BSDS500, or with a few hundred photos of
+your own. It needs the extras ``train`` and ``plot``.
 """
 
 import sys
@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import nlnet
+from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
-from nlnet.evaluation.protocol import read_clean
 from nlnet.images import ImageFile, write_image
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves
@@ -29,8 +29,9 @@ from nlnet.training.log import read_log
 from nlnet.training.run import run_training
 
 # %%
-# The images to train on lie in ``train/`` and ``test/``, those that tell which model is the best in
-# ``val/``. Here they are parts of the left of the photo; the right is kept to try the model on.
+# The images in ``train/`` and ``test/`` are used for training, and those in ``val/`` to choose the
+# best model. Here they are parts of the left half of the photo; the right half is for trying out
+# the model.
 photo = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1)
 folder = Path(tempfile.mkdtemp())
 parts = {
@@ -45,7 +46,7 @@ for name, (top, left) in parts.items():
     write_image(path, ImageFile(photo[top : top + 100, left : left + 120]))
 
 # %%
-# A recipe is a TOML file. What it does not name has the paper's value, and a typo is an error.
+# A recipe is a TOML file. Settings that it leaves out have the paper's values; a typo is an error.
 recipe, data, run = folder / "tiny.toml", folder / "data", folder / "run"
 recipe.write_text("""\
 name = "tiny"
@@ -73,8 +74,8 @@ print(sorted(path.name for path in run.iterdir()))
 
 
 # %%
-# First the stages are trained one after the other, then together. A run that is interrupted goes on
-# with ``resume=True``, to the same bits.
+# First the stages are trained one after the other, then all together. An interrupted run continues
+# with ``resume=True``, and ends with bit-identical weights.
 def show_file(path: Path, width: float) -> None:
     """Show a figure from its file."""
     pixels = plt.imread(path)
@@ -89,13 +90,13 @@ save_figure(draw_curves({"tiny": read_log(run)}), folder / "curves.png")
 show_file(folder / "curves.png", width=11)
 
 # %%
-# What it has learned: compare it with the shipped models, on the page on how it works.
+# What it has learned. Compare it with the shipped models in :doc:`/how_it_works`.
 model = nlnet.load_model(run / "best.safetensors")
 save_figure(draw_model(model), folder / "model.png")
 show_file(folder / "model.png", width=7)
 
 # %%
-# And what it is good for, on the part of the photo that it has not seen, beside the shipped model.
+# The model at work on a part of the photo that it has not seen, next to the shipped model.
 clean = photo[60:220, 260:380].astype(np.float32)
 noisy = add_noise(clean, 25).astype(np.float32)
 shown = {"noisy": np.clip(noisy, 0, 255)}

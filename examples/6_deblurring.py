@@ -2,9 +2,9 @@
 Plug-and-play deblurring
 ========================
 
-Use the denoiser inside a reconstruction: a blurred and noisy photo gets sharp again. A denoiser
-knows what images look like, and no network is trained for this blur. It needs the extra ``train``,
-for torch.
+Use the denoiser inside a reconstruction to make a blurred and noisy photo sharp again. The denoiser
+knows what images look like, so no network has to be trained for this blur. It needs the extra
+``train``, for torch.
 """
 
 import sys
@@ -20,9 +20,9 @@ from nlnet.images import read_image
 from nlnet.torch import Denoiser
 
 # %%
-# A camera that shook while the shutter was open: the photo is averaged along a crooked line (round
-# the image's edges, which keeps the Fourier transform simple). Then noise of sigma 0.01 is added.
-# Batches are (B, C, H, W), with white at 1.
+# A camera that shook while the shutter was open averages the photo along a crooked line. (Here it
+# wraps around at the image's edges, which keeps the Fourier transform simple.) Then noise of sigma
+# 0.01 is added. Batches have the shape (B, C, H, W), and white is 1.
 photo = read_image(Path(sys.argv[0]).with_name("cat.png")).pixels
 clean = torch.from_numpy(photo).permute(2, 0, 1)[None] / 255.0
 size = clean.shape[-2:]
@@ -49,15 +49,16 @@ def quality(images: Tensor) -> float:
 
 
 # %%
-# Half-quadratic splitting takes turns. One step makes the image agree with the blurred one without
-# going far from the last estimate; with Fourier transforms that is a division:
+# Half-quadratic splitting alternates between two steps. The first makes the image agree with the
+# blurred one, without moving far from the last estimate. With Fourier transforms, that is a
+# division:
 #
 # .. code-block:: text
 #
 #     argmin_x |blur x - blurred|² / noise_level² + |x - estimate|² / (4 sigma²)
 #
-# The other step makes it look like an image, and that is what a denoiser does. Its sigma falls from
-# strong to that of the noise: rough shapes first, then details.
+# The second step makes it look like an image, which is what a denoiser does. Its sigma starts large
+# and falls to that of the noise: first rough shapes, then details.
 denoiser = Denoiser()
 estimate = blurred
 for sigma in np.geomspace(0.2, noise_level, 8):
@@ -68,8 +69,9 @@ for sigma in np.geomspace(0.2, noise_level, 8):
     print(f"sigma {sigma:.3f}: {quality(estimate):.2f} dB")
 
 # %%
-# For comparison a Wiener filter, which expects of images only that neighbouring pixels are alike.
-# Of 30 weights it may take the best, which nobody knows who does not have the clean photo.
+# For comparison, a Wiener filter, which only assumes that neighboring pixels are similar. It gets
+# the best of 30 weights, chosen with the help of the clean photo; in practice nobody could do
+# that.
 laplacian = torch.zeros(size)
 laplacian[0, 0] = 4.0
 laplacian[[0, 0, 1, -1], [1, -1, 0, 0]] = -1.0
@@ -85,7 +87,7 @@ def wiener(weight: float) -> Tensor:
 filtered = max((wiener(weight) for weight in np.geomspace(1e-4, 1, 30)), key=quality)
 
 # %%
-# The denoiser gains more than 6 dB over the blurred photo, and more than 2 dB over that filter.
+# The result gains more than 6 dB over the blurred photo, and more than 2 dB over the Wiener filter.
 part = np.s_[50:200, 90:315]
 shown = {
     f"blurred, {quality(blurred):.2f} dB": blurred,
@@ -105,5 +107,5 @@ inset.set_yticks([])
 plt.show()
 
 # %%
-# deepinv has such loops ready-made, and many more kinds of measurements than blur: its
-# ``deepinv.optim.PnP(Denoiser())`` takes the same denoiser. See :doc:`/integrations`.
+# deepinv has such loops ready-made, for many more kinds of measurements than blur, and its
+# ``deepinv.optim.PnP(Denoiser())`` takes this denoiser. See :doc:`/integrations`.

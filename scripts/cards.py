@@ -21,9 +21,9 @@ _FIGURES = {
 }
 
 _USE = """\
-It removes white Gaussian noise of about this strength, the same everywhere, from images like those
-it was trained on: photographs. Noise that is correlated or grows with the brightness is another
-problem. It was trained for one noise level; `nlnet` rescales images for others nearby."""
+The model removes white Gaussian noise of this strength from photographs and similar images. For
+other noise levels, `nlnet` scales the image; for noise that is correlated or depends on the
+brightness, it transforms the image first."""
 
 
 def write_card(name: str, weights: Path = WEIGHTS, cards: Path = CARDS) -> None:
@@ -41,14 +41,14 @@ def format_card(model: Model) -> str:
         "Images": "grayscale" if config.channels == 1 else "color",
         "Network": f"{config.stages} stages, {config.patch_size}x{config.patch_size} patches, "
         f"groups of {config.group_size}, {model.parameter_count:,} parameters",
-        "Trained": told.get("recipe", "not told"),
-        "Training data": told.get("data", "not told"),
-        "Terms of the data": told.get("data_terms", "not told"),
-        "Selection": told.get("selection", "not told"),
-        "Seed": told.get("seed", "not told"),
+        "Trained": told.get("recipe", "not recorded"),
+        "Training data": told.get("data", "not recorded"),
+        "Terms of the data": told.get("data_terms", "not recorded"),
+        "Selection": told.get("selection", "not recorded"),
+        "Seed": told.get("seed", "not recorded"),
         "Training time": _duration(told.get("seconds")),
-        "Commit": f"`{told['commit']}`" if told.get("commit") else "not told",
-        "Licence of the weights": told.get("licence", "not told"),
+        "Commit": f"`{told['commit']}`" if told.get("commit") else "not recorded",
+        "Licence of the weights": told.get("licence", "not recorded"),
     }
     figures = {
         label: f"{model.figures[key]:.{4 if 'ssim' in key else 3}f}"
@@ -69,7 +69,7 @@ def _table(values: Mapping[str, object]) -> str:
 
 def _duration(seconds: object) -> str:
     if not isinstance(seconds, (int, float)):
-        return "not told"
+        return "not recorded"
     return f"{seconds / 3600:.1f} hours" if seconds >= 5400 else f"{seconds / 60:.0f} minutes"
 
 

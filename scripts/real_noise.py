@@ -63,12 +63,12 @@ def format_summary(rows: Rows) -> str:
     """Return the README's words."""
     photos, cells = (best_rows(rows, part, "all") for part in ("photos", "microscopy"))
     sentences = [
-        "It finds out what the noise is, and removes it, with nothing to set: on photos as",
-        f"cameras save them PSNR goes from {mean(photos['noisy']):.1f} to",
-        f"**{mean(photos['nlnet']):.1f} dB**, on images of fluorescence microscopes from",
-        f"{mean(cells['noisy']):.1f} to **{mean(cells['nlnet']):.1f} dB**, against the mean of",
-        "many exposures. [Real noise](docs/real_noise.md) shows it beside other denoisers, and",
-        "says what it cannot do.",
+        "nlnet finds out what kind of noise an image has and removes it, with nothing to set. On",
+        f"photos as cameras save them, PSNR goes from {mean(photos['noisy']):.1f} to",
+        f"**{mean(photos['nlnet']):.1f} dB**; on fluorescence microscopy, from",
+        f"{mean(cells['noisy']):.1f} to **{mean(cells['nlnet']):.1f} dB**, both measured against",
+        "the mean of many exposures. [Real noise](docs/real_noise.md) compares it with other",
+        "denoisers, and says what it cannot do.",
     ]
     return textwrap.fill(" ".join(sentences), WIDTH)
 

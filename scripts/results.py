@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nlnet.evaluation.protocol import Score, evaluate_folder, read_ids
+from nlnet.evaluation.datasets import bsd68_ids
+from nlnet.evaluation.protocol import Score, evaluate_folder
 from nlnet.model.loading import load_model, shipped_models
 from nlnet.model.model import Model
 
@@ -39,7 +40,7 @@ def evaluate_model(name: str, data: Path, folder: Path = RESULTS) -> None:
     if model.config.channels == 1:
         sets["set12"] = (data / "set12", None)
     else:
-        ids = read_ids(PROJECT / "configs" / "bsd68.txt")
+        ids = bsd68_ids()
         sets["bsd68"] = (data / "bsds500" / "val", ids)
     for title, (images, chosen) in sets.items():
         evaluation = evaluate_folder(images, model, model.sigma, ids=chosen, report=_say(title))

@@ -89,15 +89,15 @@ def format_summary(report: Report) -> str:
     dncnn, color_opencv = report.of("gray", "DnCNN-17 torch"), report.of("color", "OpenCV NLM")
     large = [f"{report.ours(kind, '24mp')['seconds']:.0f} s" for kind in _OURS]
     sentences = [
-        f"A gray image of 481x321 pixels takes {gray['seconds']:.2f} s on two cores, where",
-        f"OpenCV's non-local means takes {opencv['seconds']:.2f} s for",
-        f"{gray['psnr'] - opencv['psnr']:.1f} dB less, DnCNN {dncnn['seconds']:.2f} s, and BM3D",
-        f"{bm3d['seconds']:.1f} s for {gray['psnr'] - bm3d['psnr']:.2f} dB less; a color image",
-        f"takes {color['seconds']:.2f} s, OpenCV {color_opencv['seconds']:.2f} s and",
-        f"BM3D {report.of('color', 'bm3d')['seconds']:.0f} s. Images of any size go through in",
-        f"bounded memory, at the same time a pixel: 24 megapixels in {large[0]}, {large[1]} in",
-        "color. `make bench` measures it on your machine; [the",
-        f"figures](benchmarks/results/speed.json) behind this are of commit {report.commit}.",
+        f"On two cores, a gray image of 481x321 pixels takes {gray['seconds']:.2f} s. OpenCV's",
+        f"non-local means takes {opencv['seconds']:.2f} s and is",
+        f"{gray['psnr'] - opencv['psnr']:.1f} dB worse, DnCNN takes {dncnn['seconds']:.2f} s, and",
+        f"BM3D takes {bm3d['seconds']:.1f} s and is {gray['psnr'] - bm3d['psnr']:.2f} dB worse.",
+        f"A color image takes {color['seconds']:.2f} s; OpenCV {color_opencv['seconds']:.2f} s and",
+        f"BM3D {report.of('color', 'bm3d')['seconds']:.0f} s. Memory is bounded and the time per",
+        f"pixel stays the same for images of any size: 24 megapixels take {large[0]} in gray and",
+        f"{large[1]} in color. `make bench` measures it on your machine; these numbers are from",
+        f"commit {report.commit} ([all of them](benchmarks/results/speed.json)).",
     ]
     return textwrap.fill(" ".join(sentences), WIDTH)
 
@@ -143,21 +143,19 @@ def _cells(report: Report, kind: str, method: str | None) -> list[str]:
 
 def format_commands(content: dict[str, Any]) -> str:
     """Return the table of whole commands."""
-    names = {
-        "256x256, first run": "256x256, the very first run",
-        "256x256": "256x256",
-        "100 megapixels": "100 megapixels",
-    }
     rows = [
-        [shown, f"{content[name]['seconds']:.3g}", f"{content[name]['peak_bytes'] / 1e6:.0f}"]
-        for name, shown in names.items()
+        [name, f"{result['seconds']:.3g}", f"{result['peak_bytes'] / 1e6:.0f}"]
+        for name, result in content.items()
+        if isinstance(result, dict) and "peak_bytes" in result
     ]
     source = (
         f"From `make bench-command` on commit {content['commit'][:7]} "
         "(`benchmarks/results/command.json`): the time from the start of the process to the file "
-        "written, and the most memory the whole process ever held."
+        "written, and the most memory the whole process ever held. `import nlnet` and a first "
+        f"call on 256x256 pixels take {content['first_call_seconds']['median']:.2f} s; installed "
+        f"with all it needs, nlnet takes {content['installed_bytes'] / 1e6:.0f} MB."
     )
-    table = format_table(["`nlnet denoise`, gray, two cores", "seconds", "MB"], rows)
+    table = format_table(["gray, two cores", "seconds", "MB"], rows)
     return "\n\n".join([textwrap.fill(source, WIDTH), table])
 
 
@@ -166,18 +164,18 @@ def format_training(content: dict[str, Any]) -> str:
     engine, plain = content["seconds"]["engine"], content["seconds"]["plain"]
     difference = content["relative_gradient_difference"]
     sentences = [
-        "Forward and backward of the five-stage gray 5x5 network on 4 crops of 128x128 take",
-        f"{engine:.3f} s through the engine and {plain:.3f} s through plain torch operations",
-        f"with autograd, {content['plain_over_engine']:.1f} times as long, on two cores; the",
-        f"gradients agree to {difference:.0e}. The cost grows with the pixels",
+        "On two cores, the forward and backward pass of the five-stage gray 5x5 network on 4 crops",
+        f"of 128x128 takes {engine:.3f} s in nlnet's compiled code and {plain:.3f} s in plain",
+        f"torch operations with autograd, {content['plain_over_engine']:.1f} times as long. The",
+        f"gradients agree to {difference:.0e}. The time is proportional to the number of pixels,",
+        "plus some overhead for small crops, which have few tiles to share and more border",
         f"(`make bench-training` on commit {content['commit'][:7]},",
-        "`benchmarks/results/training.json`; small crops have few tiles to share, and more",
-        "border):",
+        "`benchmarks/results/training.json`):",
     ]
     sizes = content["ns_per_pixel"]
     shown = {
-        "forward_backward": "forward and backward, ns a pixel",
-        "matching": "matching, ns a pixel",
+        "forward_backward": "forward and backward, ns per pixel",
+        "matching": "matching, ns per pixel",
     }
     rows = [
         [name, *(f"{figures[key]:.0f}" for figures in sizes.values())]

@@ -8,8 +8,10 @@ model files, the tables into ``docs/results.md`` and the README, and a card for 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from nlnet.model.loading import load_model, shipped_models
 from scripts import markdown
@@ -51,20 +53,24 @@ def format_page() -> str:
     """Return ``docs/results.md``."""
     parts = [
         "# Results",
-        "Mean PSNR in dB by the protocol of `nlnet evaluate` with seed 0: noise neither clipped "
-        "nor rounded, output clipped, not rounded. Written by `make tables`; the scores of every "
-        "image are in `docs/results/`, and what the models are in [their cards](models/index.md). "
-        f"In brackets: the difference to the paper. {NONE} stands for a model that is not shipped, "
-        "or was not evaluated since it changed.",
-        "## BSD68, grayscale",
+        "Mean PSNR in dB, higher is better. The best of each column is bold; in parentheses, the "
+        "difference from the paper.",
+        "## BSD68, gray",
         format_table(GRAY, ("gray-5x5", "gray-7x7")),
         "## BSD68, color",
         format_table(COLOR, ("color-5x5",)),
-        "## Structural similarity on BSD68, and PSNR on Set12",
+        "## SSIM on BSD68, and PSNR on Set12",
         format_more(),
+        "## How it is measured",
+        "Our models are measured by `nlnet evaluate` with seed 0: the noise is neither clipped nor "
+        "rounded, and the output is clipped but not rounded. `make tables` writes this page. "
+        "`docs/results/` has the scores of every image, and [the model cards](models/index.md) "
+        f"tell how each model was trained. {NONE} means that a model is not shipped, or has not "
+        "been evaluated since it changed.",
         "## Sources",
-        "Figures of others are as they published them.",
-        REFERENCES,
+        "The numbers of other methods are as published.",
+        format_references(),
+        format_links(),
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -73,27 +79,74 @@ def format_summary() -> str:
     """Return the two tables for the README."""
     return "\n\n".join(
         [
-            "Mean PSNR in dB on BSD68, in brackets the difference to the paper. "
-            "[`docs/results.md`](docs/results.md) has sources, protocol and more.",
+            "Mean PSNR in dB on BSD68, higher is better. The best of each column is bold; in "
+            "parentheses, the difference from the paper. [Results](docs/results.md) says how it "
+            "is measured.",
+            "### Gray",
             format_table(GRAY, ("gray-5x5", "gray-7x7")),
+            "### Color",
             format_table(COLOR, ("color-5x5",)),
+            format_links(),
         ]
     )
 
 
 def format_table(published: Iterable[Row], families: Iterable[str], folder: Path = RESULTS) -> str:
     """Return one of the paper's tables in Markdown, ours below the others."""
-    rows = [
-        [row.method, row.parameters, *(f"{value:.2f}" for value in row.psnr)] for row in published
-    ]
+    rows = [Shown(row.method, row.parameters, row.psnr, None) for row in published]
     for family in families:
-        title = f"**`{family}`, ours**"
-        cells = [
-            _our_cell(f"{family}-s{sigma}", paper, folder)
-            for sigma, paper in zip(SIGMAS, PAPER[family], strict=True)
-        ]
-        rows.append([title, _parameters(family), *cells])
-    return markdown.format_table(["", "parameters", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
+        found = [read_result(f"{family}-s{sigma}", "bsd68", folder) for sigma in SIGMAS]
+        psnr = tuple(None if result is None else result.psnr for result in found)
+        rows.append(Shown(f"nlnet `{family}` (ours)", _parameters(family), psnr, PAPER[family]))
+    # What counts is what a reader sees: two digits, as in the papers.
+    best = [
+        max(round(value, 2) for value in column if value is not None)
+        for column in zip(*(row.psnr for row in rows), strict=True)
+    ]
+    header = ["", "parameters", *(f"sigma {sigma}" for sigma in SIGMAS)]
+    return markdown.format_table(header, [row.cells(best) for row in rows])
+
+
+class Shown(NamedTuple):
+    """A row of a table: PSNR for each of `SIGMAS`, and the paper's if it is to be compared."""
+
+    method: str
+    parameters: str
+    psnr: tuple[float | None, ...]
+    paper: tuple[float, ...] | None
+
+    def cells(self, best: Sequence[float]) -> list[str]:
+        """Return the row's cells, bold where it is the best of its column."""
+        cells = []
+        for place, value in enumerate(self.psnr):
+            if value is None:
+                cells.append(NONE)
+                continue
+            shown = round(value, 2)
+            text = f"**{shown:.2f}**" if shown == best[place] else f"{shown:.2f}"
+            if self.paper is not None:
+                text += f" ({_signed(shown - self.paper[place])})"
+            cells.append(text)
+        return [self.method, self.parameters, *cells]
+
+
+def _signed(difference: float) -> str:
+    return "0.00" if abs(difference) < 0.005 else f"{difference:+.2f}"
+
+
+def format_references() -> str:
+    """Return the list of papers, each with a link to it."""
+    items = []
+    for number, (address, words) in enumerate(REFERENCES.values(), 1):
+        text = f"{number}. {words} [{address.partition('//')[2]}]({address})"
+        items.append(textwrap.fill(text, 100, subsequent_indent="   ", break_on_hyphens=False))
+    return "\n".join(items)
+
+
+def format_links() -> str:
+    """Return what makes ``[[1]]`` in a table a link to the paper."""
+    papers = enumerate(REFERENCES.items(), 1)
+    return "\n".join(f'[{number}]: {address} "{title}"' for number, (title, (address, _)) in papers)
 
 
 def format_more(folder: Path = RESULTS) -> str:
@@ -108,12 +161,6 @@ def format_more(folder: Path = RESULTS) -> str:
             cells = [NONE if r is None else f"{getattr(r, measure):.{digits}f}" for r in found]
             rows.append([f"`{family}`", f"{_SETS[title]}, {measure.upper()}", *cells])
     return markdown.format_table(["", "", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
-
-
-def _our_cell(name: str, paper: float, folder: Path) -> str:
-    result = read_result(name, "bsd68", folder)
-    # The paper has two digits: the difference is that of what one reads.
-    return NONE if result is None else f"**{result.psnr:.2f}** ({result.psnr - paper:+.2f})"
 
 
 def _parameters(family: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -117,3 +117,11 @@ def denoise_file(gray_model_file: Path, color_model_file: Path) -> DenoiseFile:
         return read_pages(target)[0].pixels
 
     return run
+
+
+@pytest.fixture
+def dask_in_this_thread() -> Iterator[None]:
+    """Let dask compute here, one task after the other."""
+    dask = pytest.importorskip("dask")
+    with dask.config.set(scheduler="synchronous"):
+        yield

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from nlnet.model.loading import load_model
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
@@ -33,3 +36,11 @@ def small_model(channels: int) -> Model:
     """A small untrained network: it smooths, which is enough to see that it worked."""
     config = NetworkConfig(channels=channels, stages=2, window=7)
     return Model(config, initial_parameters(config), sigma=25.0, name=f"small-{channels}")
+
+
+@functools.cache
+def one_stage(name: str) -> Model:
+    """The first stage of a shipped model: its halo is 34 or 36, for many small chunks."""
+    model = load_model(name)
+    config = dataclasses.replace(model.config, stages=1)
+    return Model(config, model.stages[:1], sigma=model.sigma, name="one-stage")

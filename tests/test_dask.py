@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import subprocess
 import sys
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import few_levels, noise, to_working_planes
-from pictures import noisy_pixels, small_model
+from pictures import noisy_pixels, one_stage, small_model
 
 import nlnet
 from nlnet.errors import InputError, ModelError
@@ -19,27 +17,13 @@ from nlnet.model.loading import load_model
 from nlnet.model.model import Model
 from nlnet.network.matching import find_groups
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.usefixtures("dask_in_this_thread")]
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 lazy = pytest.importorskip("nlnet.dask")
 
 SHIPPED = ("gray-5x5-s25", "gray-7x7-s25", "color-5x5-s25")
-
-
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Any:
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
-@functools.cache
-def one_stage(name: str) -> Model:
-    """The first stage of a shipped model: its window and patches, but a reach of 34 or 36."""
-    model = load_model(name)
-    config = dataclasses.replace(model.config, stages=1)
-    return Model(config, model.stages[:1], sigma=model.sigma, name="one-stage")
 
 
 def noisy_image(model: Model, height: int, width: int) -> np.ndarray:

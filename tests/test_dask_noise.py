@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from pictures import one_stage
 
 import nlnet
-from nlnet.dask.work import Work
+from nlnet.denoising import coarse_to_fine
 from nlnet.denoising.removal import Network
 from nlnet.errors import InputError
-from nlnet.model.loading import load_model
-from nlnet.model.model import Model
 from nlnet.noise.record import Level, Noise
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.usefixtures("dask_in_this_thread")]
 
 maximum_filter = pytest.importorskip("scipy.ndimage").maximum_filter
 da = pytest.importorskip("dask.array")
@@ -28,20 +26,6 @@ lazy = pytest.importorskip("nlnet.dask")
 CAMERA = Noise("camera", 12.0, (Level(read=12.0),), (1.0, 1.7, 2.4))
 CURVE = Noise("curve", None, (Level(nodes=((0.0, 4.0), (120.0, 15.0), (255.0, 9.0))),))
 PHOTONS = Noise.poisson(2.0, 3.0)
-
-
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Any:
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
-@functools.cache
-def one_stage(name: str) -> Model:
-    """The first stage of a shipped model, whose reach is 34: several chunks at every scale."""
-    model = load_model(name)
-    config = dataclasses.replace(model.config, stages=1)
-    return Model(config, model.stages[:1], sigma=model.sigma, name="one-stage")
 
 
 def clean_image(*shape: int) -> np.ndarray:
@@ -150,8 +134,8 @@ def test_without_the_smaller_scales_it_is_another_result(monkeypatch: pytest.Mon
     """The tests above can fail."""
     noisy = noisy_image("camera", 262, 263)
     model = one_stage("gray-5x5-s25")
-    sigmas = Work.sigmas
-    monkeypatch.setattr(Work, "sigmas", lambda work, plan: sigmas(work, plan)[:1])
+    as_it_is = functools.partial(coarse_to_fine.corrected, change=None)
+    monkeypatch.setattr("nlnet.denoising.removal.corrected", lambda planes, _: as_it_is(planes))
     assert difference(noisy, (91, 83), noise=CAMERA, model=model) > 1
 
 

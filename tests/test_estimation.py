@@ -9,7 +9,7 @@ import threadpoolctl
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.evaluation.protocol import read_clean
+from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
 from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
 

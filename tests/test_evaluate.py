@@ -13,15 +13,9 @@ import pytest
 import nlnet
 from nlnet.errors import FileError, InputError, ModelError
 from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import bsd68_ids, list_images, luma, read_ids
 from nlnet.evaluation.metrics import psnr, ssim
-from nlnet.evaluation.protocol import (
-    Evaluation,
-    Score,
-    evaluate_folder,
-    list_images,
-    luma,
-    read_ids,
-)
+from nlnet.evaluation.protocol import Evaluation, Score, evaluate_folder
 from nlnet.images import ImageFile, write_image
 from nlnet.model.model import Model
 
@@ -138,6 +132,11 @@ def test_folders_and_ids_that_cannot_be_used(folder: Path, tmp_path: Path) -> No
         list_images(tmp_path)
     with pytest.raises(InputError, match=r"1 of the 2 ids, the first of them 'zzz'"):
         list_images(folder, {"b", "zzz"})
+
+
+def test_the_test_set_is_in_the_package() -> None:
+    assert len(bsd68_ids()) == 68
+    assert {"119082", "101085"} <= bsd68_ids()
 
 
 def test_ids_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from paths import PROJECT
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.evaluation.protocol import read_clean
+from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
 from nlnet.noise.blocks import halve, sample_tiles
 from nlnet.noise.camera import Camera

@@ -15,6 +15,7 @@ ROWS = [
     if not re.fullmatch(r"[|\s:-]+", line)
 ]
 NAME = re.compile(r"`([a-z_]+(?:\.\w+)*)`")
+ENGINE = re.compile(r"`([\w/]+\.(?:h|cpp)):(\w+)`")
 TEST = re.compile(r"`(test_\w+\.py)?::(\w+)`")
 
 
@@ -27,6 +28,11 @@ def named_functions() -> list[str]:
             module = name.rpartition(".")[0] or module
             found.append(name if "." in name else f"{module}.{name}")
     return found
+
+
+def named_kernels() -> list[tuple[str, str]]:
+    """The files of the engine, and what is named of them."""
+    return [found for row in ROWS for found in ENGINE.findall(row[2])]
 
 
 def named_tests() -> list[tuple[str, str]]:
@@ -42,7 +48,8 @@ def named_tests() -> list[tuple[str, str]]:
 
 def test_the_map_is_read() -> None:
     assert len(ROWS) > 30
-    assert len(named_functions()) > 40
+    assert len(named_functions()) > 20
+    assert len(named_kernels()) > 30
     assert len(named_tests()) > 40
 
 
@@ -58,6 +65,12 @@ def test_functions_exist(name: str) -> None:
             value = getattr(value, part)
         return
     pytest.fail(f"there is no module of {name}")
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(set(named_kernels())))
+def test_what_is_named_of_the_engine_exists(file: str, name: str) -> None:
+    source = (PROJECT / "engine" / "src" / file).read_text()
+    assert re.search(rf"\b{name}\b", source)
 
 
 @pytest.mark.parametrize(("file", "test"), sorted(set(named_tests())))

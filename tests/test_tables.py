@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from nlnet.model.loading import load_model
 from nlnet.model.model import Model
 from scripts import markdown, real_noise, results, speed, tables
 from scripts.cards import format_card
-from scripts.published import GRAY, PAPER
+from scripts.published import COLOR, GRAY, PAPER, Row
 from scripts.results import PROJECT
 
 
@@ -57,10 +58,10 @@ def test_evaluations_go_into_json_tables_and_the_model_file(
     psnr = content["mean"]["psnr"]
 
     table = tables.format_table(GRAY, ("gray-5x5", "gray-7x7"), folder).splitlines()
-    assert "| NLNet 5x5, the paper [1] |  | 31.49 | 28.98 | 25.99 |" in table
+    assert "| NLNet 5x5, the paper [[1]] |  | 31.49 | 28.98 | 25.99 |" in table
     ours = next(line for line in table if "`gray-5x5`" in line)
     difference = psnr - PAPER["gray-5x5"][1]
-    assert f"| {tables.NONE} | **{psnr:.2f}** ({difference:+.2f}) | {tables.NONE} |" in ours
+    assert f"| {tables.NONE} | {psnr:.2f} ({difference:+.2f}) | {tables.NONE} |" in ours
     assert table[-1].count(tables.NONE) == 4  # the 7x7 models are not shipped
 
     results.record_figures("gray-5x5-s25", shipped, folder)
@@ -89,6 +90,41 @@ def test_a_block_replaces_what_is_between_its_marks() -> None:
         markdown.insert_block(page, "other", "new")
 
 
+@pytest.mark.parametrize("published", [GRAY, COLOR])
+def test_the_best_of_every_column_is_bold(published: tuple[Row, ...], tmp_path: Path) -> None:
+    table = tables.format_table(published, ("gray-5x5",), tmp_path).splitlines()[2:]
+    for place in range(3):
+        bold = {line.split(" | ")[2 + place] for line in table if "**" in line}
+        best = max(row.psnr[place] for row in published)
+        assert f"**{best:.2f}**" in {cell.removesuffix(" |") for cell in bold}
+    assert sum(line.count("**") for line in table) == 6  # no other cell is
+
+
+def test_a_result_as_good_as_the_paper_differs_by_nothing() -> None:
+    shown = tables.Shown("ours", "", (31.4899, 28.97, None), (31.49, 28.98, 25.99))
+    assert shown.cells([31.49, 30.0, 30.0])[2:] == [
+        "**31.49** (0.00)",
+        "28.97 (-0.01)",
+        tables.NONE,
+    ]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
+def test_references_of_the_tables_resolve(name: str) -> None:
+    page = (PROJECT / name).read_text()
+    used = set(re.findall(r"\[\[(\d)\]\]", page))
+    assert used == {"1", "2", "3", "4"}
+    assert used == set(re.findall(r"^\[(\d)\]: https://", page, re.MULTILINE))
+
+
+def test_pages_have_the_tables_that_the_script_writes() -> None:
+    readme = (PROJECT / "README.md").read_text()
+    if not results.RESULTS.is_dir():
+        pytest.skip("no figures here")  # the source distribution leaves them out
+    assert markdown.insert_block(readme, tables.NAME, tables.format_summary()) == readme
+    assert (PROJECT / "docs" / "results.md").read_text() == tables.format_page()
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/performance.md", "docs/training.md"])
 def test_pages_say_what_the_benchmarks_measured(name: str) -> None:
     page = (PROJECT / name).read_text()
@@ -109,4 +145,4 @@ def test_a_card_tells_what_the_file_knows(shipped: Path) -> None:
     assert card.startswith("# gray-5x5-s25\n")
     for words in ("| Trained | a short run |", "PSNR on BSD68 | 28.900 dB", "[data]\ncrop = 9"):
         assert words in card
-    assert "| Commit | not told |" in card
+    assert "| Commit | not recorded |" in card

@@ -9,6 +9,7 @@ from pictures import random_image
 from training_cases import FOLDERS, recipe, write_data
 
 from nlnet.errors import FileError, InputError, NLNetError
+from nlnet.evaluation.datasets import bsd68_ids
 from nlnet.images import ImageFile, write_image
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
@@ -16,7 +17,6 @@ from nlnet.network.matching import find_groups
 from nlnet.noise import add_noise
 from nlnet.training.data import (
     CropSource,
-    held_out_ids,
     load_pictures,
     make_batch,
     validation_batch,
@@ -40,7 +40,7 @@ def test_all_folders_are_read_in_the_order_of_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_bsd68_is_never_seen(tmp_path: Path, folder: str) -> None:
     write_data(tmp_path)
-    name = sorted(held_out_ids())[7]
+    name = sorted(bsd68_ids())[7]
     write_image(tmp_path / folder / f"{name}.jpg", ImageFile(random_image((26, 30))))
     pictures = load_pictures(tmp_path, SETTINGS)
     assert [len(pictures.training), len(pictures.validation), pictures.left_out] == [4, 2, 1]

@@ -7,8 +7,6 @@ import pytest
 from training_cases import recipe, write_toml
 
 from nlnet.errors import FileError, NLNetError
-from nlnet.evaluation.protocol import read_ids
-from nlnet.training.data import held_out_ids
 from nlnet.training.settings import first_difference, read_settings, settings_from_mapping
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -32,11 +30,6 @@ def test_each_of_the_nine_models_has_a_recipe(family: str, sigma: int) -> None:
     assert settings.sigma == sigma
     assert settings.network.channels == (3 if "color" in family else 1)
     assert f"{settings.network.patch_size}x" in family
-
-
-def test_the_package_and_the_recipes_hold_out_the_same_images() -> None:
-    assert held_out_ids() == read_ids(PROJECT / "configs" / "bsd68.txt")
-    assert len(held_out_ids()) == 68
 
 
 @pytest.mark.parametrize(

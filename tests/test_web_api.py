@@ -132,7 +132,7 @@ def test_nothing_is_measured_where_sigma_is_given(
     def measured(*arguments: object) -> None:
         pytest.fail("the noise was measured")
 
-    monkeypatch.setattr("nlnet.noise.deciding.find_noise", measured)
+    monkeypatch.setattr("nlnet.noise.estimation.find_noise", measured)
     given = post(client, GRAY, sigma="40")
     assert float(given.headers["nlnet-sigma"]) == 40
     assert "nlnet-noise-estimate" not in given.headers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nlnet.evaluation.protocol import read_clean
+from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
 
 SIGMA = 25

@@ -101,11 +101,11 @@ def draw_stage(photo: Photo, model: Model) -> Figure:
     diagram.bypass()
     diagram.heading(3.75, "filters $F$")
     diagram.heading(5.4, "$L_r x$:\nsums over groups")
-    diagram.heading(7.27, "$\\psi$, one\na filter")
+    diagram.heading(7.27, "$\\psi$, one\nper filter")
     diagram.heading(9.1, "$\\psi(L_r x)$")
     diagram.text(11.35, 4.5, "$\\sum_r L_r^{\\top}\\psi(L_r x)$", 11, _INK)
-    diagram.text(11.35, 2.5, "what is taken away", 9, "#666666")
-    diagram.text(6.6, 0.6, f"... and {len(order) - _SHOWN} filters more", 10, "#666666")
+    diagram.text(11.35, 2.5, "what is subtracted", 9, "#666666")
+    diagram.text(6.6, 0.6, f"... and {len(order) - _SHOWN} more filters", 10, "#666666")
     return figure
 
 

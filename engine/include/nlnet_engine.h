@@ -37,19 +37,19 @@ extern "C" {
 
 typedef enum {
     NLNET_OK = 0,
-    NLNET_BAD_BLOCK = 1,     /* not a parameter block, cut short, or with values out of bounds */
-    NLNET_BAD_VERSION = 2,   /* a parameter block of another version */
-    NLNET_BAD_ARGUMENT = 3,  /* a size, count, pointer or enumeration that cannot be */
-    NLNET_TOO_SMALL = 4,     /* the image has too few pixels for the network's patches and groups */
-    NLNET_NO_MEMORY = 5,     /* fewer bytes than needed, or more than the machine can address */
-    NLNET_NO_SUCH_SET = 6    /* an instruction set that this CPU or this build does not have */
+    NLNET_BAD_BLOCK = 1,    /* not a parameter block, cut short, or with values out of bounds */
+    NLNET_BAD_VERSION = 2,  /* a parameter block of another version */
+    NLNET_BAD_ARGUMENT = 3, /* a size, count, pointer or enumeration that cannot be */
+    NLNET_TOO_SMALL = 4,    /* the image has too few pixels for the network's patches and groups */
+    NLNET_NO_MEMORY = 5,    /* fewer bytes than needed, or more than the machine can address */
+    NLNET_NO_SUCH_SET = 6   /* an instruction set that this CPU or this build does not have */
 } nlnet_status;
 
 typedef enum { NLNET_FLOAT = 0, NLNET_DOUBLE = 1 } nlnet_element;
 
 /* Instruction sets. The groups that matching finds are the same to the bit with all of them. */
 typedef enum {
-    NLNET_BEST = 0,  /* the best that this CPU has */
+    NLNET_BEST = 0, /* the best that this CPU has */
     NLNET_SSE2 = 1,
     NLNET_AVX2 = 2,
     NLNET_AVX512 = 3,
@@ -59,10 +59,10 @@ typedef enum {
 
 /* What nlnet_work did. */
 typedef enum {
-    NLNET_RAN = 0,       /* one task; call again */
-    NLNET_IDLE = 1,      /* no task is ready while other threads work on some; wait, then call again */
-    NLNET_DONE = 2,      /* the job is finished, or was cancelled and no thread works on it */
-    NLNET_CANCELLED = 3  /* cancelled; another thread may still be at work on its last task */
+    NLNET_RAN = 0,  /* one task; call again */
+    NLNET_IDLE = 1, /* no task is ready while other threads work on some; wait, then call again */
+    NLNET_DONE = 2, /* the job is finished, or was cancelled and no thread works on it */
+    NLNET_CANCELLED = 3 /* cancelled; another thread may still be at work on its last task */
 } nlnet_progress_state;
 
 typedef struct nlnet_network nlnet_network;
@@ -141,10 +141,10 @@ typedef struct {
     const void *cotangent;      /* (batch, C, H, W) */
     void *estimate_gradient;    /* (batch, C, H, W), as the following one */
     void *noisy_gradient;
-    double *filters;            /* (stages, F, P) */
-    double *group_weights;      /* (stages, K) */
-    double *coefficients;       /* (stages, C, F, M) */
-    double *step_sizes;         /* (stages,) */
+    double *filters;       /* (stages, F, P) */
+    double *group_weights; /* (stages, K) */
+    double *coefficients;  /* (stages, C, F, M) */
+    double *step_sizes;    /* (stages,) */
 } nlnet_backward_task;
 
 /* Make a job in the caller's memory (aligned to 64 bytes), which must live until no thread works on
@@ -155,9 +155,8 @@ NLNET_API nlnet_status nlnet_match(const nlnet_network *network, const nlnet_mat
                                    void *memory, size_t *size, nlnet_job **job);
 NLNET_API nlnet_status nlnet_forward(const nlnet_network *network, const nlnet_forward_task *task,
                                      void *memory, size_t *size, nlnet_job **job);
-NLNET_API nlnet_status nlnet_backward(const nlnet_network *network,
-                                      const nlnet_backward_task *task, void *memory, size_t *size,
-                                      nlnet_job **job);
+NLNET_API nlnet_status nlnet_backward(const nlnet_network *network, const nlnet_backward_task *task,
+                                      void *memory, size_t *size, nlnet_job **job);
 
 /* Run one task of the job that is ready, if any, and say what happened; never waits. */
 NLNET_API nlnet_progress_state nlnet_work(nlnet_job *job);

@@ -20,8 +20,8 @@ constexpr int kChunk = 2;  // tiles that share their sums
 template <typename T>
 struct Backward : Training<T> {
     nlnet_backward_task gradients;
-    T *sums;             // (passes, batch, chunks, sum_size)
-    double *step_sums;   // (passes, batch)
+    T *sums;            // (passes, batch, chunks, sum_size)
+    double *step_sums;  // (passes, batch)
 
     int stage_of(int pass) const { return this->stage_count() - 1 - pass; }
 
@@ -79,11 +79,10 @@ struct Backward : Training<T> {
             for (int channel = 0; channel < this->shape().channels; channel++) {
                 const StageSums<T> to = {here, here + weights_at(),
                                          here + table_at() + channel * table_size()};
-                this->kernels().differentiate(this->shape(), this->run_stage(number), channel,
-                                              this->tile(step, channel, column,
-                                                         estimate.read(channel),
-                                                         this->groups(step)),
-                                              errors.read(channel), to, scratch);
+                this->kernels().differentiate(
+                    this->shape(), this->run_stage(number), channel,
+                    this->tile(step, channel, column, estimate.read(channel), this->groups(step)),
+                    errors.read(channel), to, scratch);
             }
         }
     }
@@ -144,9 +143,9 @@ struct Backward : Training<T> {
         }
         const int64_t mixtures = int64_t(shape.channels) * shape.filters();
         for (int64_t i = 0; i < mixtures; i++) {
-            reduce_mixture(step.pass, i, static_cast<double *>(scratch),
-                           gradients.coefficients +
-                               (number * mixtures + i) * int64_t(shape.rbf_count));
+            reduce_mixture(
+                step.pass, i, static_cast<double *>(scratch),
+                gradients.coefficients + (number * mixtures + i) * int64_t(shape.rbf_count));
         }
         double sum = 0;
         for (int64_t image = 0; image < this->plan.batch; image++) {
@@ -213,8 +212,7 @@ nlnet_job *make(const nlnet_network *network, const nlnet_backward_task &task, M
     Backward<T> *job = memory.take<Backward<T>>(1);
     make_run<T>(job, network, plan, make_box<T>(task.forward.low, task.forward.high),
                 task.forward.threads, scratch, memory);
-    T *sums =
-        memory.take<T>(plan.passes, plan.batch, plan.chunks(), Backward<T>::sum_size(shape));
+    T *sums = memory.take<T>(plan.passes, plan.batch, plan.chunks(), Backward<T>::sum_size(shape));
     double *step_sums = memory.take<double>(plan.passes, plan.batch);
     if (job == nullptr) return nullptr;
     job->run = Backward<T>::run_task;

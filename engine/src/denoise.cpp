@@ -64,8 +64,8 @@ struct Denoising : Run<T> {
         T *line = static_cast<T *>(scratch);
         T *rows = line + width + 2 * this->shape().radius() + kRoom;
         const Planes<T> estimate = input(step), noisy = this->read_rows(step);
-        const Planes<T> result = last ? Planes<T>{rows, width + kRoom, 1}
-                                      : this->between(step, step.pass);
+        const Planes<T> result =
+            last ? Planes<T>{rows, width + kRoom, 1} : this->between(step, step.pass);
         for (int64_t y = step.first; y < step.last; y++) {
             const RowOf<T> row(result, channels, y);
             for (int channel = 0; channel < channels; channel++) {
@@ -94,8 +94,8 @@ struct Denoising : Run<T> {
                                   : pixels(to, channel, y);
         }
         const ptrdiff_t apart = to.data == nullptr ? 1 : to.column_stride / ptrdiff_t(sizeof(T));
-        this->kernels().from_working(this->shape().channels, row.channels, target, apart,
-                                     this->box, this->plan.width);
+        this->kernels().from_working(this->shape().channels, row.channels, target, apart, this->box,
+                                     this->plan.width);
     }
 
     static bool run_task(nlnet_job *job, const Task &step, void *scratch) {
@@ -162,13 +162,12 @@ using namespace nlnet;
 nlnet_status nlnet_denoise(const nlnet_network *network, const nlnet_denoise_task *task,
                            void *memory, size_t *size, nlnet_job **job) {
     if (task == nullptr) return NLNET_BAD_ARGUMENT;
-    const nlnet_status status =
-        check_size(network, 1, task->height, task->width, task->threads);
+    const nlnet_status status = check_size(network, 1, task->height, task->width, task->threads);
     if (status != NLNET_OK) return status;
     const bool single = network->element == NLNET_FLOAT;
     const size_t element = single ? sizeof(float) : sizeof(double);
-    const bool rows_fit = task->tile_rows == 0 || (task->tile_rows >= kLeastTileRows &&
-                                                   task->tile_rows <= kMostTileRows);
+    const bool rows_fit = task->tile_rows == 0 ||
+                          (task->tile_rows >= kLeastTileRows && task->tile_rows <= kMostTileRows);
     // Only its size may be asked for without an image.
     const bool image_fits =
         memory == nullptr || (usable(task->noisy, element) && usable(task->denoised, element));

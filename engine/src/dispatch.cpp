@@ -9,7 +9,7 @@
 namespace nlnet {
 namespace {
 
-#define NLNET_KERNELS(set, title)                                                       \
+#define NLNET_KERNELS(set, title)                                                          \
     constexpr Kernels set##_kernels = {title, &set::matching_float, &set::matching_double, \
                                        &set::stage_float, &set::stage_double};
 
@@ -26,7 +26,9 @@ uint64_t saved_registers() {
     return uint64_t(high) << 32 | low;
 }
 
-constexpr bool has(uint64_t word, uint64_t bits) { return (word & bits) == bits; }
+constexpr bool has(uint64_t word, uint64_t bits) {
+    return (word & bits) == bits;
+}
 
 nlnet_set best_set() {
     unsigned a, b, c, d;
@@ -52,7 +54,9 @@ const Kernels *kernels_in_build(nlnet_set set) {
 #elif defined(__aarch64__)
 
 NLNET_KERNELS(neon, "NEON")
-nlnet_set best_set() { return NLNET_NEON; }
+nlnet_set best_set() {
+    return NLNET_NEON;
+}
 const Kernels *kernels_in_build(nlnet_set set) {
     return set == NLNET_NEON ? &neon_kernels : nullptr;
 }
@@ -60,7 +64,9 @@ const Kernels *kernels_in_build(nlnet_set set) {
 #elif defined(__wasm_simd128__)
 
 NLNET_KERNELS(simd128, "SIMD128")
-nlnet_set best_set() { return NLNET_SIMD128; }
+nlnet_set best_set() {
+    return NLNET_SIMD128;
+}
 const Kernels *kernels_in_build(nlnet_set set) {
     return set == NLNET_SIMD128 ? &simd128_kernels : nullptr;
 }
@@ -78,9 +84,13 @@ const Kernels *kernels_of(nlnet_set set) {
 
 }  // namespace nlnet
 
-uint32_t nlnet_engine_version(void) { return NLNET_ENGINE_VERSION; }
+uint32_t nlnet_engine_version(void) {
+    return NLNET_ENGINE_VERSION;
+}
 
-nlnet_set nlnet_best_set(void) { return nlnet::best_set(); }
+nlnet_set nlnet_best_set(void) {
+    return nlnet::best_set();
+}
 
 const char *nlnet_set_name(nlnet_set set) {
     const nlnet::Kernels *kernels = nlnet::kernels_of(set);

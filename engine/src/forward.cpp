@@ -10,10 +10,10 @@ struct Forward : Training<T> {
         const Planes<T> estimate = this->estimate(step.pass, step.image);
         for (int64_t column = step.first; column < step.last; column++) {
             for (int channel = 0; channel < this->shape().channels; channel++) {
-                this->kernels().spread(this->shape(), this->run_stage(step.pass), channel,
-                                       this->tile(step, channel, column, estimate.read(channel),
-                                                  this->groups(step)),
-                                       scratch);
+                this->kernels().spread(
+                    this->shape(), this->run_stage(step.pass), channel,
+                    this->tile(step, channel, column, estimate.read(channel), this->groups(step)),
+                    scratch);
             }
         }
     }

@@ -21,7 +21,9 @@ bool try_lock(nlnet_job *job) {
     return false;
 }
 
-void unlock(nlnet_job *job) { __atomic_store_n(&job->lock, 0, __ATOMIC_RELEASE); }
+void unlock(nlnet_job *job) {
+    __atomic_store_n(&job->lock, 0, __ATOMIC_RELEASE);
+}
 
 bool is_cancelled(const nlnet_job *job) {
     return __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED) != 0;
@@ -139,7 +141,9 @@ double nlnet_progress(const nlnet_job *job) {
     return share;
 }
 
-void nlnet_cancel(nlnet_job *job) { __atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED); }
+void nlnet_cancel(nlnet_job *job) {
+    __atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED);
+}
 
 int nlnet_was_cancelled(const nlnet_job *job) {
     return is_cancelled(job) && !__atomic_load_n(&job->finished, __ATOMIC_RELAXED);

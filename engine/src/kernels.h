@@ -15,7 +15,7 @@ struct Rows {
     int64_t stride;  // elements from one row to the next
     int64_t capacity;
 
-    T *row(int64_t y) const { return data + y % capacity * stride; }
+    NLNET_ALWAYS_INLINE T *row(int64_t y) const { return data + y % capacity * stride; }
 };
 
 // The offsets of a search window by rank: by length, equally long ones row by row.
@@ -56,7 +56,8 @@ struct StageTile {
     T *part;               // the window around the tile, window_size(): what the tile adds to it
 };
 
-// Gradients of a stage, added up; the input's goes to the tile's `part`.
+// Gradients of <e, sum of L_r^T psi(L_r x)>, which a stage subtracts, added to what is there; the
+// input's goes to the tile's `part`.
 template <typename T>
 struct StageSums {
     T *filters;  // (F, P)
@@ -102,8 +103,8 @@ struct StageKernels {
     void (*differentiate)(const Shape &, const Stage<T> &, int channel, const StageTile<T> &,
                           const Rows<const T> &cotangent, const StageSums<T> &, void *scratch);
     // Row y of the plane that the windows add up to; `line` has width + 2 * radius elements.
-    void (*fold)(const Shape &, const Parts<T> &, int64_t height, int64_t width, int64_t y,
-                 T *line, T *row);
+    void (*fold)(const Shape &, const Parts<T> &, int64_t height, int64_t width, int64_t y, T *line,
+                 T *row);
     // row = (1 - step) * estimate + step * noisy - row
     void (*descend)(const T *estimate, const T *noisy, T step, T *row, int64_t width);
     // P_C of one row of working planes, in place.

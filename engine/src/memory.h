@@ -9,8 +9,8 @@ class Memory {
   public:
     explicit Memory(void *start) : start_(static_cast<char *>(start)) {}
 
-    // Memory for a product of counts of elements, and for a vector behind them, at a cache line; NULL
-    // while counting.
+    // Memory for a product of counts of elements, and for a vector behind them, at a cache line;
+    // NULL while counting.
     template <typename T, typename... Counts>
     __attribute__((always_inline)) T *take(Counts... counts) {
         size_t bytes = sizeof(T);

@@ -19,7 +19,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint32_t kProjectEveryStage = 1;
 constexpr int kMostStages = 1000, kMostPatch = 63, kMostWindow = 255, kMostGaussians = 4096;
 constexpr int kMostIntervals = 1 << 16;
-constexpr int kNodesPerStd = 5;  // keeps the error below 1e-4 of psi's range
+constexpr int kNodesPerStd = 5;      // keeps the error below 1e-4 of psi's range
 constexpr double kFarGaussian = 10;  // standard deviations: less than 2e-22 is left
 
 // e^x for x <= 0: a power of two times a polynomial, to about one unit in the last place.
@@ -36,7 +36,9 @@ double exponential(double x) {
     return sum * scale;
 }
 
-bool is_finite(double value) { return value - value == 0; }
+bool is_finite(double value) {
+    return value - value == 0;
+}
 
 // The arrays of one stage within the block.
 struct Place {
@@ -61,15 +63,15 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
     __builtin_memcpy(head, block, sizeof(Head));
     if (__builtin_memcmp(head->magic, "nlnetpar", 8) != 0) return NLNET_BAD_BLOCK;
     if (head->version != kVersion) return NLNET_BAD_VERSION;
-    const bool fits =
-        head->element <= 1 && (head->channels == 1 || head->channels == 3) && head->stages >= 1 &&
-        head->stages <= kMostStages && head->patch >= 3 && head->patch <= kMostPatch &&
-        head->patch % 2 == 1 && head->window >= 3 && head->window <= kMostWindow &&
-        head->window % 2 == 1 && head->group >= 1 && head->group <= head->window * head->window &&
-        head->rbf_count >= 2 && head->rbf_count <= kMostGaussians &&
-        (head->flags & ~kProjectEveryStage) == 0 && head->sets == 1 && head->bytes == bytes &&
-        head->rbf_range > 0 && is_finite(head->rbf_range) && head->rbf_std > 0 &&
-        is_finite(head->rbf_std);
+    const bool fits = head->element <= 1 && (head->channels == 1 || head->channels == 3) &&
+                      head->stages >= 1 && head->stages <= kMostStages && head->patch >= 3 &&
+                      head->patch <= kMostPatch && head->patch % 2 == 1 && head->window >= 3 &&
+                      head->window <= kMostWindow && head->window % 2 == 1 && head->group >= 1 &&
+                      head->group <= head->window * head->window && head->rbf_count >= 2 &&
+                      head->rbf_count <= kMostGaussians &&
+                      (head->flags & ~kProjectEveryStage) == 0 && head->sets == 1 &&
+                      head->bytes == bytes && head->rbf_range > 0 && is_finite(head->rbf_range) &&
+                      head->rbf_std > 0 && is_finite(head->rbf_std);
     if (!fits) return NLNET_BAD_BLOCK;
     const double intervals = 2 * head->rbf_range / head->rbf_std * kNodesPerStd;
     if (!(intervals <= kMostIntervals)) return NLNET_BAD_BLOCK;
@@ -257,8 +259,8 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
         double *values = pieces.take<double>(shape.rbf_count, grid.nodes);
         double *slopes = pieces.take<double>(shape.rbf_count, grid.nodes);
         const int64_t offset_count = int64_t(shape.window) * shape.window;
-        auto offsets = reinterpret_cast<int8_t(*)[2]>(pieces.take<int8_t>(2 * offset_count));
-        auto pairs = reinterpret_cast<int32_t(*)[2]>(pieces.take<int32_t>(offset_count));
+        auto offsets = reinterpret_cast<int8_t (*)[2]>(pieces.take<int8_t>(2 * offset_count));
+        auto pairs = reinterpret_cast<int32_t (*)[2]>(pieces.take<int32_t>(offset_count));
         int32_t *rank_of = pieces.take<int32_t>(offset_count);
         if (round == 1) {
             if (!values_finite(start, shape, head.element == 0)) return NLNET_BAD_BLOCK;
@@ -266,12 +268,8 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
             rank_offsets(shape.window, offsets, pairs, rank_of);
             grid.values = values;
             grid.slopes = slopes;
-            *made = {shape,
-                     element,
-                     (head.flags & kProjectEveryStage) != 0,
-                     kernels,
-                     {offsets, pairs},
-                     grid,
+            *made = {shape,   element,          (head.flags & kProjectEveryStage) != 0,
+                     kernels, {offsets, pairs}, grid,
                      nullptr};
         }
         if (element == NLNET_FLOAT) {

@@ -27,7 +27,8 @@ struct RowOf {
     T *channels[3];
 
     RowOf(const Planes<T> &planes, int count, int64_t y) : channels{} {
-        for (int channel = 0; channel < count; channel++) channels[channel] = planes.row(channel, y);
+        for (int channel = 0; channel < count; channel++)
+            channels[channel] = planes.row(channel, y);
     }
 };
 

@@ -27,9 +27,7 @@ struct Run : nlnet_job {
     const Stage<T> &stage(int number) const {
         return static_cast<const Stage<T> *>(network->stages)[number];
     }
-    const MatchingKernels<T> &matching() const {
-        return matching_kernels<T>(*network->kernels);
-    }
+    const MatchingKernels<T> &matching() const { return matching_kernels<T>(*network->kernels); }
     const StageKernels<T> &kernels() const { return stage_kernels<T>(*network->kernels); }
 
     // An image of a contiguous (batch, C, H, W) array.
@@ -47,13 +45,13 @@ struct Run : nlnet_job {
         return {held[task.sweep].between + number * size, plan.width, plan.pass_capacity()};
     }
     T *windows(const Task &task, int channel) const {
-        const int64_t plane = plan.parts_capacity() * plan.tile_columns() *
-                              window_size(shape(), plan.tile_rows);
+        const int64_t plane =
+            plan.parts_capacity() * plan.tile_columns() * window_size(shape(), plan.tile_rows);
         return held[task.sweep].parts + (task.pass * shape().channels + channel) * plane;
     }
     Parts<T> parts(const Task &task, int channel) const {
-        return {windows(task, channel), int(plan.parts_capacity()), plan.tile_rows,
-                task.first_tile, task.last_tile};
+        return {windows(task, channel), int(plan.parts_capacity()), plan.tile_rows, task.first_tile,
+                task.last_tile};
     }
     int64_t group_bytes() const { return plan.width * shape().group * 2; }  // of one row
     int8_t *held_groups(const Task &task) const {
@@ -82,14 +80,9 @@ struct Run : nlnet_job {
     void match(const Task &task, const Rows<const T> &luminance, int8_t *groups,
                void *scratch) const {
         const int64_t top = task.row * plan.tile_rows, bottom = top + plan.tile_rows;
-        const MatchingTile<T> tile = {luminance,
-                                      plan.height,
-                                      plan.width,
-                                      top,
-                                      bottom < plan.height ? bottom : plan.height,
-                                      task.first,
-                                      task.last,
-                                      groups};
+        const MatchingTile<T> tile = {
+            luminance,  plan.height, plan.width, top, bottom < plan.height ? bottom : plan.height,
+            task.first, task.last,   groups};
         matching().match(shape(), network->offsets, tile, scratch);
     }
 };
@@ -107,8 +100,8 @@ void make_run(Run<T> *run, const nlnet_network *network, const Plan &plan, Box<T
             pieces.read = memory.take<T>(plan.read_capacity(), shape.channels, plan.width);
         }
         if (plan.passes > 0) {
-            pieces.between = memory.take<T>(plan.passes - 1, plan.pass_capacity(), shape.channels,
-                                            plan.width);
+            pieces.between =
+                memory.take<T>(plan.passes - 1, plan.pass_capacity(), shape.channels, plan.width);
             pieces.parts = memory.take<T>(plan.passes, shape.channels, plan.parts_capacity(),
                                           plan.tile_columns(), window_size(shape, plan.tile_rows));
         }
@@ -130,7 +123,9 @@ Box<T> make_box(double low, double high) {
     return {low <= high, T(low), T(high)};
 }
 
-inline size_t larger_of(size_t left, size_t right) { return left < right ? right : left; }
+inline size_t larger_of(size_t left, size_t right) {
+    return left < right ? right : left;
+}
 
 // Scratch memory for finishing rows: a line to fold to, and a row of every channel.
 template <typename T>

@@ -3,8 +3,12 @@
 namespace nlnet {
 namespace {
 
-int64_t smaller_of(int64_t left, int64_t right) { return left < right ? left : right; }
-int64_t larger_of(int64_t left, int64_t right) { return left < right ? right : left; }
+int64_t smaller_of(int64_t left, int64_t right) {
+    return left < right ? left : right;
+}
+int64_t larger_of(int64_t left, int64_t right) {
+    return left < right ? right : left;
+}
 
 }  // namespace
 
@@ -158,9 +162,7 @@ void Schedule::end(const Task &task) {
                 pass.spread++;
             }
             break;
-        default:
-            pass.finished = task.last;
-            pass.finishing = false;
+        default: pass.finished = task.last; pass.finishing = false;
     }
     if (image_done(sweep)) {
         ended_images_++;
@@ -185,8 +187,7 @@ bool Schedule::image_done(const Sweep &sweep) const {
 }
 
 bool Schedule::done() const {
-    return ended_images_ == plan_.batch &&
-           (!plan_.reduces || ended_reductions_ == plan_.passes);
+    return ended_images_ == plan_.batch && (!plan_.reduces || ended_reductions_ == plan_.passes);
 }
 
 double Schedule::share_done() const {

@@ -19,8 +19,8 @@ struct Task {
     Step step;
     int sweep;  // which of the images under way
     int pass;
-    int64_t image;  // of the batch
-    int64_t row;    // of tiles
+    int64_t image;                  // of the batch
+    int64_t row;                    // of tiles
     int64_t first, last;            // rows of the image, or columns of tiles
     int64_t first_tile, last_tile;  // rows of tiles whose windows a finish adds up
 };
@@ -30,13 +30,13 @@ struct Plan {
     int64_t batch, height, width;
     int tile_rows, margin;
     int passes;
-    bool reads;         // rows have to be fetched before they are used
-    bool all_need_read;  // every pass needs them, not only the first
-    bool matches;       // the groups have to be found
-    bool reduces;       // sums over all images follow, one task per pass
-    int sweeps;         // images under way at once
-    int chunk;          // tiles of one spreading task
-    int match_columns;  // of one matching task
+    bool reads;             // rows have to be fetched before they are used
+    bool all_need_read;     // every pass needs them, not only the first
+    bool matches;           // the groups have to be found
+    bool reduces;           // sums over all images follow, one task per pass
+    int sweeps;             // images under way at once
+    int chunk;              // tiles of one spreading task
+    int match_columns;      // of one matching task
     double matching_share;  // of the time, for progress
 
     int64_t tile_row_count() const { return (height + tile_rows - 1) / tile_rows; }
@@ -77,9 +77,9 @@ struct Plan {
 
 // How far one pass has come down its image.
 struct Pass {
-    int64_t spread;       // rows of tiles
+    int64_t spread;                      // rows of tiles
     int64_t begun_chunks, ended_chunks;  // of the next one
-    int64_t finished;     // rows of the image
+    int64_t finished;                    // rows of the image
     bool finishing;
 };
 

@@ -3,14 +3,14 @@
 
 #include "kernels.h"
 
-#define NLNET_DECLARE(set)                               \
-    namespace nlnet {                                    \
-    namespace set {                                      \
-    extern const MatchingKernels<float> matching_float;  \
+#define NLNET_DECLARE(set)                                \
+    namespace nlnet {                                     \
+    namespace set {                                       \
+    extern const MatchingKernels<float> matching_float;   \
     extern const MatchingKernels<double> matching_double; \
-    extern const StageKernels<float> stage_float;        \
-    extern const StageKernels<double> stage_double;      \
-    }                                                    \
+    extern const StageKernels<float> stage_float;         \
+    extern const StageKernels<double> stage_double;       \
+    }                                                     \
     }
 
 NLNET_DECLARE(sse2)

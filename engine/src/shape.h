@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Never a symbol of its own: code for one instruction set must not be merged with that for another.
+#define NLNET_ALWAYS_INLINE __attribute__((always_inline)) inline
+
 namespace nlnet {
 
 struct Shape {
@@ -15,13 +18,13 @@ struct Shape {
     int rbf_count;
     int intervals;  // of psi's table
 
-    int radius() const { return patch / 2; }
+    NLNET_ALWAYS_INLINE int radius() const { return patch / 2; }
     // How far the members of a group are from it, at most.
-    int reach() const { return window / 2; }
+    NLNET_ALWAYS_INLINE int reach() const { return window / 2; }
     // How far around its pixels matching and a stage read and write.
-    int margin() const { return reach() + radius(); }
-    int pixels() const { return patch * patch; }
-    int filters() const { return patch * patch - 1; }
+    NLNET_ALWAYS_INLINE int margin() const { return reach() + radius(); }
+    NLNET_ALWAYS_INLINE int pixels() const { return patch * patch; }
+    NLNET_ALWAYS_INLINE int filters() const { return patch * patch - 1; }
 };
 
 // Columns of a stage's tiles, and of matching's.
@@ -33,21 +36,21 @@ constexpr int kCacheLine = 64;
 // Kernels read and write whole vectors: behind every array there is room for one of the widest.
 constexpr int kRoom = 16;
 
-constexpr int64_t round_up(int64_t number, int64_t step) {
+NLNET_ALWAYS_INLINE constexpr int64_t round_up(int64_t number, int64_t step) {
     return (number + step - 1) / step * step;
 }
 
 // Elements from one row to the next of the window around a tile: a whole number of cache lines (of
 // floats), so that all rows of a patch cross one or none does. An odd number: rows a power of two
 // apart would be in each other's way in the cache.
-inline int64_t window_stride(const Shape &shape) {
+NLNET_ALWAYS_INLINE int64_t window_stride(const Shape &shape) {
     const int line = kCacheLine / 4;
     const int64_t columns = kTileColumns + 2 * shape.margin() + round_up(shape.patch, 8);
     return (((columns + line - 1) / line) | 1) * line;
 }
 
 // Elements of the window around a tile of so many rows.
-inline int64_t window_size(const Shape &shape, int tile_rows) {
+NLNET_ALWAYS_INLINE int64_t window_size(const Shape &shape, int tile_rows) {
     return (tile_rows + 2 * shape.margin()) * window_stride(shape);
 }
 

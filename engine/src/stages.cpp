@@ -13,11 +13,11 @@ typedef Sizes<7, 8> Medium;
 typedef Sizes<0, 0> Any;
 
 // Call `function<T, S>` for the sizes S that the shape asks for.
-#define NLNET_BY_SIZES(shape, call)                                         \
-    do {                                                                    \
+#define NLNET_BY_SIZES(shape, call)                                        \
+    do {                                                                   \
         if ((shape).group == 8 && (shape).patch == 5) return call(Small);  \
         if ((shape).group == 8 && (shape).patch == 7) return call(Medium); \
-        return call(Any);                                                   \
+        return call(Any);                                                  \
     } while (0)
 
 template <typename T>

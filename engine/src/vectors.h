@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NLNET_INLINE __attribute__((always_inline)) inline
+#include "shape.h"
+
+#define NLNET_INLINE NLNET_ALWAYS_INLINE
 
 namespace nlnet {
 namespace NLNET_SET {

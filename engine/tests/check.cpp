@@ -67,7 +67,8 @@ int main(int count, char **arguments) {
         } else if (!strcmp(arguments[i], "--rounds") && more) {
             rounds = atoi(arguments[++i]);
         } else {
-            fprintf(stderr, "usage: check [--time] [--set NAME] [--seed NUMBER] [--rounds NUMBER]\n");
+            fprintf(stderr,
+                    "usage: check [--time] [--set NAME] [--seed NUMBER] [--rounds NUMBER]\n");
             return 2;
         }
     }

@@ -3,11 +3,7 @@
 #include "../src/network.h"
 
 #include "plain.h"
-
-#if !defined(__wasm__) && !defined(_WIN32)
-#include <pthread.h>
-#define NLNET_HAS_THREADS 1
-#endif
+#include "threads.h"
 
 namespace {
 
@@ -25,25 +21,6 @@ struct Piece {
     Piece &operator=(const Piece &) = delete;
 };
 
-void *work_until_done(void *job) {
-    for (;;) {
-        const nlnet_progress_state state = nlnet_work(static_cast<nlnet_job *>(job));
-        if (state == NLNET_DONE || state == NLNET_CANCELLED) return nullptr;
-    }
-}
-
-void run_job(nlnet_job *job, int threads) {
-#ifdef NLNET_HAS_THREADS
-    pthread_t others[8];
-    for (int i = 1; i < threads; i++) pthread_create(&others[i], nullptr, work_until_done, job);
-    work_until_done(job);
-    for (int i = 1; i < threads; i++) pthread_join(others[i], nullptr);
-#else
-    (void)threads;
-    work_until_done(job);
-#endif
-}
-
 // Ask a function of the interface for its memory, make the job and run it.
 template <typename Function, typename Description>
 nlnet_status run_task(Function function, const nlnet_network *network, const Description &task,
@@ -55,7 +32,7 @@ nlnet_status run_task(Function function, const nlnet_network *network, const Des
     nlnet_job *job = nullptr;
     const nlnet_status made = function(network, &task, piece.memory, &size, &job);
     if (made != NLNET_OK) return made;
-    run_job(job, threads);
+    check::run_job(job, threads);
     return nlnet_was_cancelled(job) ? NLNET_BAD_ARGUMENT : NLNET_OK;
 }
 
@@ -228,10 +205,9 @@ void cancels(check::Random *random, nlnet_set set, check::Report &report) {
     float *result = static_cast<float *>(malloc(size_t(image.size) * sizeof(float)));
     const bool reading = random->below(2) != 0;
     const int64_t at = int64_t(random->below(uint32_t(image.height)));
-    Stream<float> in = {image.image, channels, image.height, image.width, 0, true,
-                        reading ? at : -1};
-    Stream<float> out = {result, channels, image.height, image.width, 0, false,
-                         reading ? -1 : at};
+    Stream<float> in = {image.image, channels, image.height,     image.width,
+                        0,           true,     reading ? at : -1};
+    Stream<float> out = {result, channels, image.height, image.width, 0, false, reading ? -1 : at};
     nlnet_denoise_task task = {};
     task.height = image.height;
     task.width = image.width;
@@ -276,9 +252,9 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
     double *step_sizes = plain::numbers(stages);
     for (int64_t i = 0; i < size; i++) weights[i] = random->uniform() - 0.5;
     const int threads = 1 + int(random->below(3));
-    nlnet_forward_task task = {1,       image.height, image.width, 0,       stages, image.working,
-                               image.working, image.groups, updates, estimates, 1, 0,
-                               1,       threads};
+    nlnet_forward_task task = {
+        1,       image.height, image.width, 0, stages, image.working, image.working, image.groups,
+        updates, estimates,    1,           0, 1,      threads};
     if (random->below(2)) {
         task.low = 40;
         task.high = 200;
@@ -332,8 +308,8 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
         compare(which ? noisy_gradient[at] : gradient[at], (sides[1] - sides[0]) / (2 * h),
                 which ? "y" : "x", report);
     }
-    double *const arrays[] = {updates, estimates,     weights,      gradient,  noisy_gradient,
-                              moved,   filters,       group_weights, coefficients, step_sizes};
+    double *const arrays[] = {updates, estimates, weights,       gradient,     noisy_gradient,
+                              moved,   filters,   group_weights, coefficients, step_sizes};
     for (double *array : arrays) free(array);
 }
 

@@ -39,8 +39,8 @@ struct Window {
         }
     }
     nlnet::Offsets view() const {
-        return {reinterpret_cast<const int8_t(*)[2]>(offsets.data),
-                reinterpret_cast<const int32_t(*)[2]>(pairs.data)};
+        return {reinterpret_cast<const int8_t (*)[2]>(offsets.data),
+                reinterpret_cast<const int32_t (*)[2]>(pairs.data)};
     }
 };
 
@@ -169,7 +169,10 @@ Shape random_shape(Random &random) {
     switch (random.between(0, 19)) {
         case 0: shape.window = 67; break;
         case 1: shape.patch = 63; break;
-        case 2: shape.window = 7; shape.group = 49; break;
+        case 2:
+            shape.window = 7;
+            shape.group = 49;
+            break;
         default: break;
     }
     return shape;
@@ -184,8 +187,8 @@ void check_groups(const MatchingKernels<T> &kernels, const char *type, int round
         Image<T> image(shape.patch + random.between(0, 30),
                        shape.patch + random.between(0, random.between(0, 3) ? 40 : 160));
         // A corner must see as many candidates as a group has.
-        const int64_t least = (image.height < seen ? image.height : seen) *
-                              (image.width < seen ? image.width : seen);
+        const int64_t least =
+            (image.height < seen ? image.height : seen) * (image.width < seen ? image.width : seen);
         if (shape.group > least) shape.group = int(least);
         const int content = int(random.between(0, kContents - 1));
         fill(image, content, random);

@@ -5,8 +5,7 @@ namespace check {
 namespace {
 
 // The opponent transform and its inverse.
-const double kOpponent[3][3] = {
-    {1.0 / 3, 1.0 / 3, 1.0 / 3}, {0.5, 0, -0.5}, {0.25, -0.5, 0.25}};
+const double kOpponent[3][3] = {{1.0 / 3, 1.0 / 3, 1.0 / 3}, {0.5, 0, -0.5}, {0.25, -0.5, 0.25}};
 const double kRgb[3][3] = {{1, 1, 2.0 / 3}, {1, 0, -4.0 / 3}, {1, -1, 2.0 / 3}};
 
 void multiply(const double (&matrix)[3][3], bool transposed, const double (&in)[3],
@@ -81,7 +80,8 @@ void check_pixels(const nlnet::StageKernels<T> &kernels, Random &random, Report 
             if (inside != rgb[i]) inner[i] = 0;
             near_edge |= fabs(rgb[i] - limits.low) < 1e-3 || fabs(rgb[i] - limits.high) < 1e-3;
             compare(0, double(pixels.rows[i][x * step]), inside);
-            for (int64_t gap = 1; gap < step; gap++) kept_between &= pixels.rows[i][x * step + gap] == 0;
+            for (int64_t gap = 1; gap < step; gap++)
+                kept_between &= pixels.rows[i][x * step + gap] == 0;
             rgb[i] = inside;
         }
         memcpy(again, rgb, sizeof(again));
@@ -97,8 +97,9 @@ void check_pixels(const nlnet::StageKernels<T> &kernels, Random &random, Report 
     }
     const char *names[3] = {"from_working", "project", "project_backward"};
     for (int i = 0; i < 3; i++)
-        report.expect(apart[i] <= tolerance, "%s, channels %d, width %d, step %d, box %d: %.3g apart",
-                      names[i], channels, int(width), int(step), int(box.limited), apart[i]);
+        report.expect(apart[i] <= tolerance,
+                      "%s, channels %d, width %d, step %d, box %d: %.3g apart", names[i], channels,
+                      int(width), int(step), int(box.limited), apart[i]);
     report.expect(kept_between, "from_working writes between pixels, step %d", int(step));
 }
 
@@ -113,7 +114,8 @@ void check_steps(const nlnet::StageKernels<T> &kernels, Random &random, Report &
     Array<double> wanted{size_t(width)};
     double gradient = 0, range = 0, apart = 0;
     for (int64_t x = 0; x < width; x++) {
-        wanted[x] = (1 - step) * double(estimate[x]) + step * double(noisy[x]) - double(sum.rows[0][x]);
+        wanted[x] =
+            (1 - step) * double(estimate[x]) + step * double(noisy[x]) - double(sum.rows[0][x]);
         const double term = double(cotangent[x]) * (double(noisy[x]) - double(estimate[x]));
         gradient += term;
         range += fabs(term);

@@ -69,8 +69,7 @@ struct Simulation {
                        (!plan.matches || store.groups.has(task.image, task.row, task.row + 1));
             case Step::kFinish:
                 return has_input(task, task.first, task.last) &&
-                       (!plan.all_need_read ||
-                        store.read.has(task.image, task.first, task.last)) &&
+                       (!plan.all_need_read || store.read.has(task.image, task.first, task.last)) &&
                        store.parts[task.pass].has(task.image, task.first_tile, task.last_tile) &&
                        covered(task);
             default: return true;
@@ -184,9 +183,8 @@ void simulate(check::Random *random, check::Report &report) {
     }
     const bool good = now.ok && !stuck;
     report.expect(good, "height %lld tile_rows %d margin %d passes %d reads %d matches %d: %s",
-                  (long long)now.plan.height, now.plan.tile_rows, now.plan.margin,
-                  now.plan.passes, now.plan.reads, now.plan.matches,
-                  stuck ? "stuck" : "a row was not there");
+                  (long long)now.plan.height, now.plan.tile_rows, now.plan.margin, now.plan.passes,
+                  now.plan.reads, now.plan.matches, stuck ? "stuck" : "a row was not there");
     for (int number = 0; number < now.plan.sweeps; number++) {
         Store &store = now.stores[number];
         free(store.read.rows);

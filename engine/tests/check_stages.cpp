@@ -88,8 +88,8 @@ void check_adjoint(const nlnet::StageKernels<double> &kernels, Random &random, R
     }
     run(kernels, c, false, swapped);
     const double right = product(swapped.image, c.cotangent);
-    const double scale = sqrt(product(forward.image, forward.image) *
-                              product(c.estimate, c.estimate));
+    const double scale =
+        sqrt(product(forward.image, forward.image) * product(c.estimate, c.estimate));
     report.expect(fabs(left - right) <= 1e-10 * scale, "adjoint, patch %d, group %d: %.17g, %.17g",
                   shape.patch, shape.group, left, right);
 }

@@ -171,10 +171,10 @@ inline void stage_update(const Config &config, const StageValues &stage, int cha
             }
             for (int k = 0; k < config.group; k++) {
                 for (int p = 0; p < pixels; p++) {
-                    const int64_t row = mirrored(y + group[2 * k] + p / config.patch - r,
-                                                 image.height);
-                    const int64_t column = mirrored(
-                        x + group[2 * k + 1] + p % config.patch - r, image.width);
+                    const int64_t row =
+                        mirrored(y + group[2 * k] + p / config.patch - r, image.height);
+                    const int64_t column =
+                        mirrored(x + group[2 * k + 1] + p % config.patch - r, image.width);
                     update[row * image.width + column] -= stage.weights[k] * back[p];
                 }
             }
@@ -204,13 +204,15 @@ inline void to_rgb(double *c) {
 inline void project(int channels, double low, double high, int64_t size, double *planes) {
     for (int64_t i = 0; i < size; i++) {
         double c[3];
-        for (int channel = 0; channel < channels; channel++) c[channel] = planes[channel * size + i];
+        for (int channel = 0; channel < channels; channel++)
+            c[channel] = planes[channel * size + i];
         if (channels == 3) to_rgb(c);
         for (int channel = 0; channel < channels; channel++) {
             c[channel] = c[channel] < low ? low : c[channel] > high ? high : c[channel];
         }
         if (channels == 3) to_opponent(c);
-        for (int channel = 0; channel < channels; channel++) planes[channel * size + i] = c[channel];
+        for (int channel = 0; channel < channels; channel++)
+            planes[channel * size + i] = c[channel];
     }
 }
 

@@ -167,17 +167,20 @@ void plain(const StageCase<T> &c, bool backward, Sums<double> &sums) {
                     d += double(filter[j]) * error_patch[j];
                 }
                 const double position = s * double(c.scale) + double(c.origin);
-                const double inside = position < 0                  ? 0
+                const double inside = position < 0                 ? 0
                                       : position > shape.intervals ? shape.intervals
                                                                    : position;
-                const int interval = int(inside) < shape.intervals ? int(inside)
-                                                                   : shape.intervals - 1;
+                const int interval =
+                    int(inside) < shape.intervals ? int(inside) : shape.intervals - 1;
                 const double t = inside - interval;
                 const int64_t at = c.table(channel) + (int64_t(i) * shape.intervals + interval) * 4;
                 const T *cubic = &c.cubics[at];
                 values[i] = cubic[0] + t * (cubic[1] + t * (cubic[2] + t * double(cubic[3])));
-                slopes[i] = inside == position ? d * double(c.scale) *
-                                (cubic[1] + t * (2 * double(cubic[2]) + t * 3 * double(cubic[3]))) : 0;
+                slopes[i] =
+                    inside == position
+                        ? d * double(c.scale) *
+                              (cubic[1] + t * (2 * double(cubic[2]) + t * 3 * double(cubic[3])))
+                        : 0;
                 double power = d;
                 for (int n = 0; n < 4; n++, power *= t) sums.cubics[at + n] += power;
                 for (int j = 0; j < pixels; j++) {
@@ -191,7 +194,8 @@ void plain(const StageCase<T> &c, bool backward, Sums<double> &sums) {
                 for (int j = 0; j < pixels; j++) {
                     const int64_t at = place(k, j);
                     result[at] += double(c.weights[k]) * (backward ? error_back[j] : back[j]);
-                    sums.weights[k] += back[j] * double(error[at]) + error_back[j] * double(image[at]);
+                    sums.weights[k] +=
+                        back[j] * double(error[at]) + error_back[j] * double(image[at]);
                 }
             }
         }

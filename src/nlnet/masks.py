@@ -6,6 +6,9 @@ included, and what was there has no influence on anything. They come back as the
 
 from __future__ import annotations
 
+import sys
+from typing import Any, TypeGuard
+
 import numpy as np
 import numpy.typing as npt
 
@@ -50,7 +53,7 @@ def find_mask(image: object, mask: npt.ArrayLike | None, axis: int | None) -> Ma
     hidden = np.zeros(planes.shape[1:], np.bool_)
     if mask is not None:
         hidden |= _given_mask(np.asarray(mask), planes, axis)
-    if isinstance(image, np.ma.MaskedArray):
+    if _is_masked(image):
         hidden |= to_planes(np.ma.getmaskarray(image), axis).any(axis=0)
     if planes.dtype.kind == "f":
         hidden |= np.isnan(planes).any(axis=0)
@@ -127,9 +130,14 @@ def fill_hidden(
     return (planes if hidden is None else fill(planes, hidden)), hidden
 
 
+def _is_masked(image: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    """Tell masked arrays; where nobody has loaded numpy.ma, which takes a while, there are none."""
+    return "numpy.ma" in sys.modules and isinstance(image, np.ma.MaskedArray)
+
+
 def with_mask_of(image: object, pixels: Array) -> Array:
     """Return the pixels as a masked array if the image is one."""
-    if not isinstance(image, np.ma.MaskedArray):
+    if not _is_masked(image):
         return pixels
     return np.ma.MaskedArray(pixels, mask=np.ma.getmask(image).copy(), fill_value=image.fill_value)
 

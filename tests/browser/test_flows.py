@@ -277,16 +277,7 @@ def test_grain_and_color_have_strengths_of_their_own(visit: Visits, noisy_png: P
 def test_a_busy_server_is_asked_again_whatever_the_format(visit: Visits, tmp_path: Path) -> None:
     path = write_tiff(tmp_path / "scan.tif", (60, 80))
     tour = visit()
-    answers = [503, 503]
-
-    def answer(route: Any) -> None:
-        if not answers:
-            route.continue_()
-            return
-        body = '{"detail": "The server is busy."}'
-        route.fulfill(status=answers.pop(), headers={"Retry-After": "1"}, body=body)
-
-    tour.page.route("**/api/preview", answer)
+    tour.be_busy_twice("**/api/preview")
     tour.open(path)
     tour.expect("#busy", "The server is busy; again in 1 s")
     tour.expect("#result")

@@ -78,16 +78,7 @@ def test_the_example(visit: Callable[..., Visit]) -> None:
 
 def test_a_busy_server_is_asked_again(visit: Callable[..., Visit], noisy_png: Path) -> None:
     tour = visit()
-    answers = [503, 503]
-
-    def answer(route: Any) -> None:
-        if not answers:
-            route.continue_()
-            return
-        body = '{"detail": "The server is busy."}'
-        route.fulfill(status=answers.pop(), headers={"Retry-After": "1"}, body=body)
-
-    tour.page.route("**/api/denoise", answer)
+    tour.be_busy_twice("**/api/denoise")
     tour.open(noisy_png)
     tour.expect("#busy")
     tour.expect("#result")

@@ -51,6 +51,19 @@ class Visit:
         self.expect("#result")
         self.expect("#handle")
 
+    def be_busy_twice(self, path: str) -> None:
+        """Let the server answer the first two requests to a path as if it had too much to do."""
+        answers = [503, 503]
+
+        def answer(route: Any) -> None:
+            if not answers:
+                route.continue_()
+                return
+            body = '{"detail": "The server is busy."}'
+            route.fulfill(status=answers.pop(), headers={"Retry-After": "1"}, body=body)
+
+        self.page.route(path, answer)
+
     def fact(self, name: str) -> str:
         """Return what stands under "Advanced"."""
         if not self.page.locator("#advanced").evaluate("details => details.open"):

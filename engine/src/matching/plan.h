@@ -62,10 +62,10 @@ struct Memory {
     // beyond: nothing is like a patch outside the image. Column x - left + margin is where the
     // patches around the image's column x start.
     float *strip;
-    double *keys;      // (pixels / D, levels, D), D the lanes of doubles
-    float *worst;      // (pixels): the distances of the last level
-    float *distances;  // (kBatch, plane_rows, plane_stride): d(r, r + offset)
-    float *columns;    // column sums that the strips of distances hand on
+    double *keys;           // (pixels / D, levels, D), D the lanes of doubles
+    float *worst;           // (pixels): the distances of the last level
+    float *distances;       // (kBatch, plane_rows, plane_stride): d(r, r + offset)
+    float *columns;         // column sums that the strips of distances hand on
     float *squares, *sums;  // of one offset, for patches of any size
 };
 

@@ -36,7 +36,8 @@ static NLNET_INLINE T clipped(T value, const Box<T> &box) {
 // row = (1 - step) * estimate + step * noisy - row, Eq. (24)
 template <typename T>
 static void descend(const T *estimate, const T *noisy, T step, T *row, int64_t width) {
-    for (int64_t x = 0; x < width; x++) row[x] = (1 - step) * estimate[x] + step * noisy[x] - row[x];
+    for (int64_t x = 0; x < width; x++)
+        row[x] = (1 - step) * estimate[x] + step * noisy[x] - row[x];
 }
 
 // Eq. (25)
@@ -52,8 +53,8 @@ static void project(int channels, T *const *planes, const Box<T> &box, int64_t w
     T *a = planes[0], *b = planes[1], *c = planes[2];
     for (int64_t x = 0; x < width; x++) {
         const Triple<T> rgb = to_rgb(a[x], b[x], c[x]);
-        const Triple<T> result = to_opponent(clipped(rgb.a, limits), clipped(rgb.b, limits),
-                                             clipped(rgb.c, limits));
+        const Triple<T> result =
+            to_opponent(clipped(rgb.a, limits), clipped(rgb.b, limits), clipped(rgb.c, limits));
         a[x] = result.a;
         b[x] = result.b;
         c[x] = result.c;

@@ -32,8 +32,7 @@ static void sum_groups(const S &sizes, const Strip &strip, const T *window, cons
     typedef typename Row<T>::V V;
     constexpr int rows = S::patch_rows;
     // All weights stay in registers beside the sums, where there are enough.
-    constexpr bool hold_weights =
-        S::known && rows * Row<T>::count + S::members < kRegisters;
+    constexpr bool hold_weights = S::known && rows * Row<T>::count + S::members < kRegisters;
     V factors[hold_weights ? S::members : 1];
     if constexpr (hold_weights)
         repeat<S::members>([&](int k) NLNET_BODY { factors[k] = splat<V>(weights[k]); });
@@ -62,10 +61,9 @@ static void sum_groups(const S &sizes, const Strip &strip, const T *window, cons
                     for (int at = 0; at < patch; at += kRow) {
                         Row<T> sum = Row<T>::zero();
                         for (int k = 0; k < group; k++)
-                            sum = sum.plus(
-                                splat<V>(weights[k]),
-                                Row<T>::read(origin + i * stride + at +
-                                             member_place(members + 2 * k, stride)));
+                            sum = sum.plus(splat<V>(weights[k]),
+                                           Row<T>::read(origin + i * stride + at +
+                                                        member_place(members + 2 * k, stride)));
                         sum.write(patches + i * patch + at);
                     }
                 }
@@ -86,7 +84,8 @@ struct SpreadWindows {
     int64_t size, shift;
 
     // `data` starts at a cache line and has elements(size).
-    SpreadWindows(T *memory, int64_t window) : data(memory), size(window), shift(distance(window)) {}
+    SpreadWindows(T *memory, int64_t window)
+        : data(memory), size(window), shift(distance(window)) {}
 
     static int64_t distance(int64_t size) { return round_up(size, 2 * kRow) + kRow; }
     static int64_t elements(int64_t size) { return two ? distance(size) + size : size; }
@@ -101,7 +100,8 @@ struct SpreadWindows {
     }
 
     void add_up(T *part) const {
-        for (int64_t at = 0; at < size; at++) part[at] = two ? data[at] + data[at + shift] : data[at];
+        for (int64_t at = 0; at < size; at++)
+            part[at] = two ? data[at] + data[at + shift] : data[at];
     }
 };
 
@@ -114,8 +114,8 @@ constexpr int kSpreadTogether = kRegisters / 8;
 // Add some pixels' patches, kSpreadStep apart, to the windows at every member's place.
 template <int Together, typename T, typename S>
 static NLNET_INLINE void spread_pixels(const S &sizes, const T *patches, const T *weights,
-                                       SpreadWindows<T, S> windows, int64_t corner,
-                                       int64_t stride, const int8_t *members) {
+                                       SpreadWindows<T, S> windows, int64_t corner, int64_t stride,
+                                       const int8_t *members) {
     const int patch = sizes.patch(), group = sizes.group(), pixels = sizes.pixels();
     typedef typename Row<T>::V V;
     constexpr int height = S::patch_rows;
@@ -141,8 +141,8 @@ static NLNET_INLINE void spread_pixels(const S &sizes, const T *patches, const T
 // The same for one pixel and a patch of any size.
 template <typename T, typename S>
 static NLNET_INLINE void spread_large(const S &sizes, const T *patches, const T *weights,
-                                      SpreadWindows<T, S> windows, int64_t corner,
-                                      int64_t stride, const int8_t *members) {
+                                      SpreadWindows<T, S> windows, int64_t corner, int64_t stride,
+                                      const int8_t *members) {
     typedef typename Row<T>::V V;
     const int patch = sizes.patch(), group = sizes.group();
     for (int k = 0; k < group; k++) {

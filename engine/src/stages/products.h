@@ -1,7 +1,7 @@
 // Products with the filters, and the gradient of the filters.
 //
-// A BLAS packs its operands and is made for large ones; here one of them is a few kilobytes, and the
-// other comes from the first-level cache and goes back there. There are F = P - 1 filters, a
+// A BLAS packs its operands and is made for large ones; here one of them is a few kilobytes, and
+// the other comes from the first-level cache and goes back there. There are F = P - 1 filters, a
 // multiple of 8: the products have F columns in whole vectors, and a last one by itself.
 #pragma once
 
@@ -11,18 +11,19 @@ namespace nlnet {
 namespace NLNET_SET {
 namespace {
 
-// A matrix whose rows are `stride` elements apart; or, as a left factor, its transpose.
+// A left factor: a matrix, or its transpose with the two steps exchanged.
 template <typename T>
 struct Left {
     const T *data;
     int64_t row, column;  // elements from one to the next
 };
 
-// Sums of Height rows and Width vectors of the product, kept in registers, and two for operands.
+// So many rows and vectors of a product are summed in registers, with some left for operands.
 constexpr int kBlockWidth = 3;
 constexpr int kBlockHeight = kRegisters >= 32 ? 8 : 4;
 
-// out[i, j] = (out[i, j] if Add, plus) sum_k left[i, k] * right[k, j] for Height rows, Width vectors
+// out[i, j] = (out[i, j] if Add, plus) sum_k left[i, k] * right[k, j] for Height rows, Width
+// vectors
 template <bool Add, int Height, int Width, typename V, typename T>
 static NLNET_INLINE void multiply_block(const Left<T> &left, const T *right, int64_t right_stride,
                                         int inner, T *out, int64_t out_stride) {
@@ -78,9 +79,9 @@ static NLNET_INLINE void multiply(const Left<T> &left, int rows, const T *right,
                                   int64_t out_stride) {
     int row = 0;
     for (; row + kBlockHeight <= rows; row += kBlockHeight)
-        multiply_rows<Add, kBlockHeight>(
-            Left<T>{left.data + row * left.row, left.row, left.column}, right, right_stride, inner,
-            width, out + row * out_stride, out_stride);
+        multiply_rows<Add, kBlockHeight>(Left<T>{left.data + row * left.row, left.row, left.column},
+                                         right, right_stride, inner, width, out + row * out_stride,
+                                         out_stride);
     for (; row < rows; row++)
         multiply_rows<Add, 1>(Left<T>{left.data + row * left.row, left.row, left.column}, right,
                               right_stride, inner, width, out + row * out_stride, out_stride);

@@ -96,12 +96,13 @@ struct Lookup {
         }
     }
 
-   private:
+  private:
     // Four coefficients of lane i and, of 8 lanes, four of lane i + 4.
     static NLNET_INLINE V read_pair(const T *cubics, const uint32_t *places, int i) {
         typedef Vector<T, 4> Four;
         const Four left = load<Four>(at(cubics, places[i]));
-        if constexpr (lanes == 4) return left;
+        if constexpr (lanes == 4)
+            return left;
         else {
             const Four right = load<Four>(at(cubics, places[i + 4]));
             return __builtin_shufflevector(left, right, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -117,15 +118,14 @@ struct Lookup {
         c[2] = first(b, e);
         c[3] = second(b, e);
     }
-#define NLNET_SHUFFLE(name, p, q, r, s)                                                          \
-    static NLNET_INLINE V name(V left, V right) {                                                \
-        if constexpr (lanes == 8)                                                                \
-            return __builtin_shufflevector(left, right, p + p / 4 * 4, q + q / 4 * 4,            \
-                                           r + r / 4 * 4, s + s / 4 * 4, p + p / 4 * 4 + 4,      \
-                                           q + q / 4 * 4 + 4, r + r / 4 * 4 + 4,                 \
-                                           s + s / 4 * 4 + 4);                                   \
-        else                                                                                     \
-            return __builtin_shufflevector(left, right, p, q, r, s);                             \
+#define NLNET_SHUFFLE(name, p, q, r, s)                                                      \
+    static NLNET_INLINE V name(V left, V right) {                                            \
+        if constexpr (lanes == 8)                                                            \
+            return __builtin_shufflevector(                                                  \
+                left, right, p + p / 4 * 4, q + q / 4 * 4, r + r / 4 * 4, s + s / 4 * 4,     \
+                p + p / 4 * 4 + 4, q + q / 4 * 4 + 4, r + r / 4 * 4 + 4, s + s / 4 * 4 + 4); \
+        else                                                                                 \
+            return __builtin_shufflevector(left, right, p, q, r, s);                         \
     }
     NLNET_SHUFFLE(low, 0, 4, 1, 5)
     NLNET_SHUFFLE(high, 2, 6, 3, 7)

@@ -27,8 +27,8 @@ struct Sizes {
     NLNET_INLINE int reach() const { return window_reach; }
 };
 
-// Call body(0) to body(Count - 1). Unlike a loop's, its copies are there before the compiler decides
-// which arrays it can keep in registers.
+// Call body(0) to body(Count - 1). Unlike a loop's, its copies are there before the compiler
+// decides which arrays it can keep in registers.
 #define NLNET_BODY __attribute__((always_inline))
 template <int Count, typename Body>
 static NLNET_INLINE void repeat(const Body &body) {
@@ -71,7 +71,8 @@ struct Pack {
     }
     NLNET_INLINE Pack plus(const Pack &left, const Pack &right) const {
         Pack pack;
-        repeat<count>([&](int i) NLNET_BODY { pack.part[i] = part[i] + left.part[i] * right.part[i]; });
+        repeat<count>([&](int i)
+                          NLNET_BODY { pack.part[i] = part[i] + left.part[i] * right.part[i]; });
         return pack;
     }
     // Zero from element `first` on, whatever is there, NaN too.
@@ -80,9 +81,8 @@ struct Pack {
         Mask number = {};
         for (int lane = 0; lane < lanes; lane++) number[lane] = lane;
         Pack pack;
-        repeat<count>([&](int i) NLNET_BODY {
-            pack.part[i] = number < first - i * lanes ? part[i] : V{};
-        });
+        repeat<count>(
+            [&](int i) NLNET_BODY { pack.part[i] = number < first - i * lanes ? part[i] : V{}; });
         return pack;
     }
     // The sum of all elements: halves are added until one is left.

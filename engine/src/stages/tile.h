@@ -1,8 +1,8 @@
 // The work of a stage on a tile, from the image around it to what the tile adds there.
 //
-// A few rows of the tile's pixels, a strip, go through all steps before the next ones do: few enough
-// that their patches and features stay in the cache, and enough that each step finds there what it
-// needs besides.
+// A few rows of the tile's pixels, a strip, go through all steps before the next ones do: few
+// enough that their patches and features stay in the cache, and enough that each step finds there
+// what it needs besides.
 #pragma once
 
 #include "groups.h"
@@ -79,24 +79,20 @@ static size_t scratch_bytes(const Shape &shape, int tile_rows) {
 template <typename T>
 static Strip strip_of(const Shape &shape, const StageTile<T> &tile, int first, int most) {
     const int64_t stride = tile.width * shape.group * 2;
-    return {first,
-            tile.rows - first < most ? tile.rows - first : most,
-            tile.columns,
-            tile.groups + first * stride + tile.left * shape.group * 2,
-            stride,
-            window_stride(shape)};
+    return {first,        tile.rows - first < most ? tile.rows - first : most,
+            tile.columns, tile.groups + first * stride + tile.left * shape.group * 2,
+            stride,       window_stride(shape)};
 }
 
 // part = sum over the tile's pixels r of L_r^T psi(L_r x)
 template <typename T, typename S>
-static void spread(const Shape &shape, const Stage<T> &stage, int channel,
-                   const StageTile<T> &tile, void *scratch_memory) {
+static void spread(const Shape &shape, const Stage<T> &stage, int channel, const StageTile<T> &tile,
+                   void *scratch_memory) {
     const S sizes(shape);
     Scratch<T> scratch{static_cast<char *>(scratch_memory), 0};
     const SpreadMemory<T, S> memory(shape, tile.rows, scratch);
     const SpreadWindows<T, S> windows(memory.windows, window_size(shape, tile.rows));
-    const T *cubics =
-        stage.cubics + int64_t(channel) * sizes.filters() * shape.intervals * 4;
+    const T *cubics = stage.cubics + int64_t(channel) * sizes.filters() * shape.intervals * 4;
     copy_window(shape, tile.estimate, tile, memory.window);
     windows.clear();
     const int most = strip_rows(shape, kSpreadRows);
@@ -113,8 +109,8 @@ static void spread(const Shape &shape, const Stage<T> &stage, int channel,
     windows.add_up(tile.part);
 }
 
-// With z for the stage's input, s = L_r z, d = L_r e, and B_r for the sum of a group's patches, this
-// adds the sums over the tile's pixels r of
+// With z for the stage's input, s = L_r z, d = L_r e, and B_r for the sum of a group's patches,
+// this adds the sums over the tile's pixels r of
 //   F: psi(s) (B_r e)^T + psi'(s) d (B_r z)^T
 //   w_k: psi(s)^T F P_k e + (psi'(s) d)^T F P_k z
 //   cubics: d * (1, t, t^2, t^3)
@@ -127,8 +123,7 @@ static void differentiate(const Shape &shape, const Stage<T> &stage, int channel
     Scratch<T> scratch{static_cast<char *>(scratch_memory), 0};
     const DifferentiateMemory<T, S> memory(shape, tile.rows, scratch);
     const SpreadWindows<T, S> windows(memory.windows, window_size(shape, tile.rows));
-    const T *cubics =
-        stage.cubics + int64_t(channel) * sizes.filters() * shape.intervals * 4;
+    const T *cubics = stage.cubics + int64_t(channel) * sizes.filters() * shape.intervals * 4;
     copy_window(shape, tile.estimate, tile, memory.window);
     copy_window(shape, cotangent, tile, memory.error_window);
     windows.clear();

@@ -59,7 +59,7 @@ _EPILOG = """\
 examples:
   nlnet denoise noisy.png -o clean.png               denoise one image
   nlnet denoise photos/ -o cleaned/ --sigma 25       denoise all images of a folder
-  nlnet noise photo.jpg                              say what its noise is
+  nlnet noise photo.jpg                              report what kind of noise it has
   nlnet serve                                        do it in the browser
   nlnet models                                       list the models that come with nlnet
   nlnet evaluate photos/ --sigma 25 --model gray-5x5 measure PSNR, SSIM and time

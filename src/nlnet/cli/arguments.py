@@ -68,7 +68,7 @@ def add_data_range(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         metavar="W",
         help="value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
-        "(default: 255, 65535 or 1.0, as the depth is)",
+        "(default: 255, 65535 or 1.0, depending on the data type)",
     )
 
 
@@ -96,13 +96,13 @@ def add_max_pixels(parser: Container) -> None:
         type=positive,
         default=250,
         metavar="MP",
-        help="megapixels above which an image is refused before it is decoded (default: 250)",
+        help="refuse images of more megapixels before they are decoded (default: 250)",
     )
 
 
 def add_overwrite(parser: Container) -> None:
     """Add the option ``--overwrite``."""
-    parser.add_argument("--overwrite", action="store_true", help="replace output files that exist")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing output files")
 
 
 def whole_number(text: str) -> int:

@@ -19,8 +19,9 @@ from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
 
 _DESCRIPTION = """\
-Show images side by side with an enlarged detail each, and their PSNR and SSIM against the first,
-which is the clean one. The same figures are printed; of stacks, their means over the pages.
+Show images side by side, each with an enlarged detail, and their PSNR and SSIM compared with the
+first one, which is the clean image. PSNR and SSIM are also printed; for stacks, the means over all
+pages.
 """
 _EPILOG = """\
 examples:
@@ -50,14 +51,14 @@ def add_parser(commands: Subparsers) -> None:
         "--crop",
         type=_point,
         metavar="X,Y",
-        help="middle of the enlarged detail (default: where there is most to see)",
+        help="center of the enlarged detail (default: where there is most structure)",
     )
     parser.add_argument(
         "--page",
         type=whole_number,
         default=0,
         metavar="N",
-        help="page of stacks that the figure shows, counted from 0 (default: 0)",
+        help="page of a stack to show, counted from 0 (default: 0)",
     )
     add_data_range(parser)
     add_max_pixels(parser)

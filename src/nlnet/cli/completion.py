@@ -15,9 +15,9 @@ from nlnet.cli.extras import needs_extra
 SHELLS = ("bash", "zsh", "fish")
 
 _DESCRIPTION = """\
-Print a script that lets your shell complete commands, options, models and file names. It knows the
-models of this nlnet: write it again after an update. It takes shtab (pip install
-'nlnet[completion]') to make the script, and nothing to use it.
+Print a script that lets your shell complete commands, options, models and file names. It contains
+the models of this version of nlnet, so print it again after an update. Printing it needs shtab (pip
+install 'nlnet[completion]'); the script itself needs nothing.
 """
 _EPILOG = """\
 examples:
@@ -25,7 +25,7 @@ examples:
   nlnet completion zsh > "${fpath[1]}/_nlnet"
   nlnet completion fish > ~/.config/fish/completions/nlnet.fish
 
-A new shell then knows it. To try it in this one: source <(nlnet completion bash)
+It works in new shells. To try it in this one: source <(nlnet completion bash)
 """
 
 
@@ -33,7 +33,7 @@ def add_parser(commands: Subparsers) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "completion",
-        help="print a script for completion in your shell",
+        help="print a completion script for your shell",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import Subparsers
 from nlnet.cli.drawing import add_drawing, write_drawing
 from nlnet.errors import InputError
-from nlnet.training.log import FILE_NAME, read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _draw(paths: list[Path]) -> Figure:
     from nlnet.plotting.curves import draw_curves
+    from nlnet.training.log import read_log
 
     runs = {_name(path): read_log(path) for path in paths}
     if len(runs) < len(paths):
@@ -57,6 +57,8 @@ def _draw(paths: list[Path]) -> Figure:
 
 def _name(run: Path) -> str:
     """Return the name of the run's folder, or of a log that was given a name of its own."""
+    from nlnet.training.log import FILE_NAME
+
     path = run.resolve()
     if path.is_dir():
         return path.name

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from nlnet.noise.record import Noise
 
 _DESCRIPTION = """\
-Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (stacks too), PGM, PPM and npy.
-Cameras' raw files are denoised before they are developed, with the noise found in them.
-Bit depth, transparency, color profile, EXIF and resolution are kept. Images of any size in zarr
-folders and OME-TIFF files are worked on block by block, here or on a Dask cluster.
+Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (also stacks), PGM, PPM and npy.
+Bit depth, transparency, color profile, EXIF and resolution are kept. Raw files of cameras are
+denoised before they are developed. Images of any size in zarr folders and OME-TIFF files are
+denoised block by block, on this machine or on a Dask cluster.
 """
 _EPILOG = """\
 examples:
@@ -55,11 +55,11 @@ examples:
   curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
-sigma is on the 8-bit scale whatever the depth of the file: 25 is about a tenth of white. It means
-white noise, or the mean strength of camera noise with --noise camera. Without it the kind and the
-strength of every image's noise are found out, and said. With a folder as output, files that exist
-there are skipped, so that an interrupted run goes on where it stopped.
-'nlnet models' lists the models; of a family, the one trained for the nearest sigma is taken.
+--sigma is on the 8-bit scale whatever the bit depth of the file: 25 is about a tenth of white. It
+is the strength of white noise or, with --noise camera, the mean strength of camera noise. Without
+it, the kind and strength of the noise are estimated for every image, and reported. If the output is
+a folder, files that exist there are skipped, so an interrupted run continues where it stopped.
+'nlnet models' lists the models; from a family, the one trained for the nearest sigma is used.
 """
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
@@ -81,7 +81,7 @@ def add_parser(commands: Subparsers) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="denoised image, whose suffix names the format; for several inputs a folder; - is "
+        help="denoised image, whose suffix sets the format; a folder for several inputs; - for "
         "standard output",
     )
     add_sigma(parser, automatic=True)
@@ -89,15 +89,15 @@ def add_parser(commands: Subparsers) -> None:
         "--noise",
         default="auto",
         metavar="KIND",
-        help="what the noise is: white, poisson (photon noise), camera (correlated, as in photos), "
-        "or a record in a JSON file as 'nlnet noise --json' writes it (default: auto, found out)",
+        help="kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
+        "a JSON file written by 'nlnet noise --json' (default: auto, estimated)",
     )
     add_data_range(parser)
     parser.add_argument(
         "--model",
         default="auto",
         metavar="M",
-        help="family, model name or model file (default: gray-5x5 or color-5x5, as the image is)",
+        help="family, model name or model file (default: gray-5x5 or color-5x5)",
     )
     parser.add_argument(
         "--strength",
@@ -105,7 +105,7 @@ def add_parser(commands: Subparsers) -> None:
         default=1.0,
         metavar="X",
         help="share of the noise to remove, from 0 to 1; or two, such as 0.5,1, for luma (grain) "
-        "and chroma (blotches of color) (default: 1)",
+        "and chroma (color blotches) (default: 1)",
     )
     parser.add_argument(
         "--mask",
@@ -128,17 +128,17 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="say what was done in lines of JSON, one for each file; on standard error with -o -",
+        help="report in JSON, one line per file; on standard error with -o -",
     )
     add_writing(parser)
     files = parser.add_argument_group("many files")
-    files.add_argument("--recursive", action="store_true", help="go into folders inside folders")
+    files.add_argument("--recursive", action="store_true", help="include subfolders")
     files.add_argument(
         "--workers",
         type=positive,
         default=1,
         metavar="N",
-        help="files, or blocks of a zarr folder, at a time (default: 1)",
+        help="files, or blocks of a zarr folder, to process at a time (default: 1)",
     )
     add_overwrite(files)
     add_development(parser)
@@ -155,13 +155,13 @@ def add_parser(commands: Subparsers) -> None:
         "--device",
         default="cpu",
         metavar="D",
-        help="cpu, or with torch installed cuda or mps (default: cpu)",
+        help="cpu, or cuda or mps if torch is installed (default: cpu)",
     )
     limits.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="let a Dask cluster do the work: zarr, TIFF, or a folder of images; the address is "
-        "like tcp://10.0.0.1:8786, or a scheduler file",
+        help="let a Dask cluster denoise zarr, TIFF or a folder of images: the address of its "
+        "scheduler, such as tcp://10.0.0.1:8786, or a scheduler file",
     )
     parser.set_defaults(run=run)
 
@@ -216,7 +216,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _noise(text: str) -> str | Noise | None:
-    """Return a kind of noise, a record in a file, or None for what is to be found out."""
+    """Return a kind of noise, the record in a file, or None if it is to be estimated."""
     from nlnet.noise.record import KINDS, Noise
 
     if text == "auto":
@@ -243,7 +243,7 @@ def _means_folder(inputs: Sequence[str], output: str) -> bool:
 
 
 def _check_folder_name(output: str) -> None:
-    """Refuse to make a folder that is called like a file."""
+    """Refuse to create a folder whose name looks like that of an image file."""
     from nlnet.images import SUFFIXES
 
     path = Path(output)

@@ -75,7 +75,7 @@ def _existing(job: Job) -> Report:
 
 
 def _report_lines(report: Report, *, as_json: bool) -> list[str]:
-    """Say what became of a file; people are told what exists, or has failed, in other places."""
+    """Report on a file; for people, existing and failed files are reported elsewhere."""
     source, target = report.job.source, report.job.target
     if report.findings is not None:
         return outcome_lines(source, target, report.findings, as_json=as_json)

@@ -21,30 +21,30 @@ def add_development(parser: argparse.ArgumentParser) -> None:
     )
 
     group = parser.add_argument_group(
-        "raw files", "how LibRaw develops them; they become TIFF files of 16 bits in a folder"
+        "raw files", "how LibRaw develops them; in an output folder they become 16-bit TIFF files"
     )
     group.add_argument(
         "--use-auto-wb",
         action="store_true",
-        help="balance white by the picture itself (default: as the camera did)",
+        help="compute the white balance from the picture (default: that of the camera)",
     )
     group.add_argument(
         "--no-auto-bright",
         action="store_true",
-        help="do not raise the brightness until a hundredth of the pixels is white",
+        help="do not brighten the picture until one percent of the pixels is white",
     )
     group.add_argument(
         "--bright",
         type=positive_number,
         default=DEFAULT.bright,
         metavar="X",
-        help="factor of the brightness (default: 1)",
+        help="brightness factor (default: 1)",
     )
     group.add_argument(
         "--highlight-mode",
         choices=HIGHLIGHT_MODES,
         default=DEFAULT.highlight_mode,
-        help="what becomes of saturated pixels (default: Clip)",
+        help="how to treat saturated pixels (default: Clip)",
     )
     group.add_argument(
         "--output-color",
@@ -56,7 +56,7 @@ def add_development(parser: argparse.ArgumentParser) -> None:
         "--demosaic-algorithm",
         choices=DEMOSAIC_ALGORITHMS,
         default=DEFAULT.demosaic_algorithm,
-        help="how the colors that a pixel lacks are found (default: AHD)",
+        help="how to interpolate the missing colors (default: AHD)",
     )
 
 

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from nlnet.evaluation.protocol import Evaluation, Score
 
 _DESCRIPTION = """\
-Add noise to every image of a folder, denoise it, and compare with the original. Noise depends on
-the seed and the position of a file in sorted order only, so that results can be repeated.
+Add noise to every image of a folder, denoise it, and compare the result with the original. The
+noise depends only on the seed and on a file's position in sorted order, so results can be repeated.
 """
 _EPILOG = """\
 examples:
   nlnet evaluate photos/ --sigma 25 --model gray-5x5
   nlnet evaluate photos/ --sigma 25 --model color-5x5 --ids test.txt --json result.json
 
-Gray models read color files as luma. Seconds are those of a warm call, files and noise left out.
+Gray models read color files as luma. Seconds are those of a warm call, without reading files and
+adding noise.
 """
 
 
@@ -42,11 +43,17 @@ def add_parser(commands: Subparsers) -> None:
         "--model", required=True, metavar="M", help="family, model name or model file"
     )
     parser.add_argument(
-        "--ids", type=Path, metavar="FILE", help="only the file stems in FILE, one a line"
+        "--ids",
+        type=Path,
+        metavar="FILE",
+        help="use only the images named in FILE, one per line, without suffix",
     )
     add_seed(parser, "the first image's noise")
     parser.add_argument(
-        "--json", type=Path, metavar="OUT", help="also write the results here, over an older file"
+        "--json",
+        type=Path,
+        metavar="OUT",
+        help="also write the results to this file; an existing one is replaced",
     )
     add_threads(parser)
     parser.set_defaults(run=run)
@@ -56,7 +63,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Evaluate a model, print the table, and write the JSON if asked."""
     from nlnet.atomic import write_atomically
     from nlnet.cli.progress import count_bar
-    from nlnet.evaluation.protocol import evaluate_folder, list_images, read_ids
+    from nlnet.evaluation.datasets import list_images, read_ids
+    from nlnet.evaluation.protocol import evaluate_folder
     from nlnet.model.loading import select_model
 
     if arguments.json is not None:

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from nlnet.noise.record import Noise
 
 _DESCRIPTION = """\
-Say what the noise of images is: white, photon noise that grows with the brightness, or the
-correlated noise of photos as cameras save them; and how strong it is. Nothing is denoised.
+Report what kind of noise images have, and how strong it is: white noise, photon noise that grows
+with the brightness, or the correlated noise of photos as cameras save them. Nothing is denoised.
 """
 _EPILOG = """\
 examples:
   nlnet noise photo.jpg
-  nlnet noise cells.tif -o noise.png                 draw it, which needs matplotlib
-  nlnet noise cells.tif --json > noise.json          keep it as a record
-  nlnet noise *.png --json                           a line for each file
+  nlnet noise cells.tif -o noise.png                 draw it (needs matplotlib)
+  nlnet noise cells.tif --json > noise.json          save it, for 'nlnet denoise --noise noise.json'
+  nlnet noise *.png --json                           one line per file
   nlnet noise camera.tif --data-range 4095
 
-The sentences are on the 8-bit scale whatever the depth of the file, as --sigma of 'nlnet denoise'
-is; the variance of photon noise is gain * (x - black) + read noise squared. Records are in the
-image's own units, as nlnet.denoise(noise=...) takes them in Python. Pages of a stack are looked at
-one by one, and raw files of cameras before they are developed. A plot needs: pip install
-'nlnet[plot]'.
+Numbers are on the 8-bit scale whatever the bit depth of the file, like --sigma of 'nlnet denoise'.
+With --json they are in the units of the image, as nlnet.denoise(noise=...) takes them in Python.
+The variance of photon noise is gain * (x - black) + read noise squared. The noise is estimated for
+every page of a stack, and for raw files before they are developed. A plot needs matplotlib: pip
+install 'nlnet[plot]'.
 """
 _FAILED = 1
 
@@ -62,7 +62,7 @@ class Found(NamedTuple):
         return self.noise.scaled(255 / self.white)
 
     def to_json(self, *, named: bool) -> str:
-        """Return the record as a line, inside of one with name and page where there are several."""
+        """Return the record as one line of JSON; `named` adds the file and the page."""
         record = self.noise.to_json()
         if not named:
             return record
@@ -74,24 +74,24 @@ def add_parser(commands: Subparsers) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "noise",
-        help="say what the noise of image files is",
+        help="report what kind of noise images have",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="image to look at")
+    parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="noisy image")
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FIG",
-        help="PNG, PDF or SVG to draw: noise over brightness, and its spectrum",
+        help="figure to write (PNG, PDF or SVG): noise over brightness, and its spectrum",
     )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print records in lines of JSON; with several files or pages, each as 'noise' beside "
-        "its 'source' and 'page'",
+        help="print JSON; for several files or pages, one line each, with 'source', 'page' and "
+        "'noise'",
     )
     add_data_range(parser)
     add_max_pixels(parser)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 _DELAY = 1.5
 """Seconds before a bar appears."""
@@ -16,11 +17,13 @@ _DELAY = 1.5
 @contextmanager
 def share_bar(title: str) -> Iterator[Callable[[float], None]]:
     """Show the share of the work done; yields the function to report it to."""
+    if not sys.stderr.isatty():
+        yield lambda share: None  # nobody watches: tqdm, which takes a while, is not loaded
+        return
+    from tqdm import tqdm
+
     layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    # disable=None: no bar where standard error is not a terminal.
-    with tqdm(
-        total=1.0, desc=title, disable=None, delay=_DELAY, leave=False, bar_format=layout
-    ) as bar:
+    with tqdm(total=1.0, desc=title, delay=_DELAY, leave=False, bar_format=layout) as bar:
 
         def report(share: float) -> None:
             bar.update(share - bar.n)
@@ -31,6 +34,9 @@ def share_bar(title: str) -> Iterator[Callable[[float], None]]:
 @contextmanager
 def count_bar(title: str, total: int) -> Iterator[Callable[[], None]]:
     """Show how many items are done; yields the function to call after each."""
+    from tqdm import tqdm
+
+    # disable=None: no bar where standard error is not a terminal.
     with tqdm(
         total=total, desc=title, unit="image", disable=None, delay=_DELAY, leave=False
     ) as bar:
@@ -53,12 +59,14 @@ class FileBar:
 
     def say(self, line: str, stream: TextIO | None = None) -> None:
         """Print a line, on standard output unless said otherwise."""
-        tqdm.write(line, file=stream or sys.stdout)
+        self._bar.write(line, file=stream or sys.stdout)
 
 
 @contextmanager
 def file_bar(title: str, total: int) -> Iterator[FileBar]:
     """Show how many files are done and how long the rest will take."""
+    from tqdm import tqdm
+
     layout = "{desc}: {n:.0f}/{total}|{bar}| {elapsed}, {remaining} left"
     with tqdm(
         total=total, desc=title, disable=None, delay=_DELAY, leave=False, bar_format=layout

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from nlnet.web.limits import Limits
 
 _DESCRIPTION = """\
-Serve a web page that denoises images, and its HTTP API. It works without the internet, keeps
-uploads in memory only, and is reachable from this machine alone unless --host says otherwise.
-It needs the extra 'web': pip install 'nlnet[web]'.
+Serve a web page that denoises images, and its HTTP API. It works offline, keeps uploads in memory
+only, and can be reached only from this machine, unless --host says otherwise. It needs the extra
+'web': pip install 'nlnet[web]'.
 """
 _EPILOG = """\
 examples:
@@ -24,7 +24,7 @@ examples:
   nlnet serve --port 9000 --model mine.safetensors
   curl -F file=@noisy.png -F sigma=25 http://127.0.0.1:8000/api/denoise -o clean.png
 
-Ctrl-C or SIGTERM stops it once the running image is done, a second Ctrl-C at once.
+Ctrl-C or SIGTERM stops the server when the current image is done; a second Ctrl-C stops it at once.
 """
 _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
 
@@ -42,14 +42,14 @@ def add_parser(commands: Subparsers) -> None:
         "--host",
         default="127.0.0.1",
         metavar="H",
-        help="address to listen on (default: 127.0.0.1, which only this machine reaches)",
+        help="address to listen on (default: 127.0.0.1, reachable from this machine only)",
     )
     parser.add_argument(
         "--port",
         type=_port,
         default=8000,
         metavar="P",
-        help="port to listen on, 0 for any that is free (default: 8000)",
+        help="port to listen on, 0 for any free port (default: 8000)",
     )
     parser.add_argument(
         "--model",
@@ -57,7 +57,7 @@ def add_parser(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a model file to offer too, and to prefer; may be given more than once",
+        help="model file to offer as well, and to prefer; can be given more than once",
     )
     parser.add_argument(
         "--max-upload",

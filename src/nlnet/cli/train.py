@@ -10,9 +10,9 @@ from nlnet.cli.arguments import Subparsers, add_threads
 from nlnet.cli.extras import needs_extra
 
 _DESCRIPTION = """\
-Train a model by a recipe: greedily stage by stage, then all stages jointly. RUN gets a checkpoint,
-the log (log.jsonl) and the model that is best on val/ (best.safetensors). It needs torch:
-pip install 'nlnet[train]'.
+Train a model from a recipe: first greedily, stage by stage, then all stages jointly. The folder RUN
+gets a checkpoint, the log (log.jsonl) and the best model on val/ (best.safetensors). This needs
+torch: pip install 'nlnet[train]'.
 """
 _EPILOG = """\
 examples:
@@ -20,8 +20,8 @@ examples:
   nlnet train configs/toy.toml --data bsds500/ --out runs/toy --resume
   torchrun --nproc-per-node 4 -m nlnet.training configs/toy.toml --data bsds500/ --out runs/toy
 
-Ctrl-C saves and leaves, and --resume goes on, to the same bits, after that as after a crash. The
-68 test images of BSD68 are always left out.
+Ctrl-C saves a checkpoint and stops. With --resume, the run continues, even after a crash, and ends
+with bit-identical weights. The 68 test images of BSD68 are always excluded.
 """
 
 
@@ -41,12 +41,12 @@ def add_parser(commands: Subparsers) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="RUN", help="folder for the results"
     )
-    parser.add_argument("--resume", action="store_true", help="go on with the run in RUN")
+    parser.add_argument("--resume", action="store_true", help="continue the run in RUN")
     parser.add_argument(
         "--exclude",
         type=Path,
         metavar="IDS",
-        help="file with more image names to leave out, one a line, without suffix",
+        help="file with names of more images to exclude, one per line, without suffix",
     )
     add_threads(parser)
     parser.add_argument(

@@ -25,26 +25,26 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
         type=_quality,
         default=_DEFAULTS["jpeg_quality"],
         metavar="Q",
-        help="from 1 to 100 (default: 95, so that few new artefacts come in)",
+        help="from 1 to 100 (default: 95, which adds few artifacts)",
     )
     group.add_argument(
         "--webp-quality",
         type=_quality,
         metavar="Q",
-        help="from 1 to 100 (default: without loss)",
+        help="from 1 to 100 (default: lossless)",
     )
     group.add_argument(
         "--depth",
         choices=tuple(_DEPTHS),
-        help="bits of a value to write, white becoming white: 16-bit images as JPEG need 8 "
-        "(default: as the input has)",
+        help="bit depth to write, where white stays white; JPEG needs 8 for 16-bit images "
+        "(default: that of the input)",
     )
     group.add_argument(
         "--background",
         type=_color,
         metavar="COLOR",
         help="put transparent images on white, gray, black or a color such as #ff8000, "
-        "and write them without transparency, as JPEG needs it",
+        "and write them without transparency; JPEG needs this",
     )
 
 

@@ -121,7 +121,7 @@ class Cluster:
 
 
 @contextmanager
-def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
+def connect(address: str) -> Iterator[Client]:
     """Connect to the scheduler at an address, such as ``tcp://10.0.0.1:8786``.
 
     A scheduler file, which `dask scheduler --scheduler-file` writes, is an address as well.
@@ -139,16 +139,16 @@ def connect(address: str, timeout: float = TIMEOUT) -> Iterator[Client]:
             "scheduler file that exists."
         )
     try:
-        client = Client(where, timeout=timeout, set_as_default=False)
+        client = Client(where, timeout=TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"The scheduler {address!r} cannot be reached within {timeout:g} seconds; it must be "
+            f"The scheduler {address!r} cannot be reached within {TIMEOUT:g} seconds; it must be "
             "the address of a running Dask scheduler, such as tcp://10.0.0.1:8786, or its file."
         ) from error
     try:
         yield client
     finally:
-        client.close(timeout=timeout)
+        client.close(timeout=TIMEOUT)
 
 
 def _read_scheduler_file(path: Path) -> str:

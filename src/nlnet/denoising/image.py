@@ -61,52 +61,52 @@ def denoise(
 ) -> Array:
     """Remove the noise of a grayscale or RGB image.
 
-    What noise it is, and how strong, is found out unless it is given: white noise, photon noise,
-    or the correlated noise of photos as cameras save them.
+    Unless you say what the noise is, its kind and strength are estimated: white noise, photon
+    noise, or the correlated noise of photos as cameras save them.
 
     Parameters
     ----------
     image : array
         (H, W) for grayscale or (H, W, 3) for RGB; integers of 8, 16 or 32 bits, or floats. Floating
-        values may lie outside the data range, as noisy values do. It is computed in float32,
+        values may lie outside the data range, as noisy values do. The computation is in float32,
         whatever the dtype.
     sigma : float, optional
-        Standard deviation of white noise in the image's own units, above 0 and at most
-        `data_range`; with ``noise="camera"``, of the correlated noise.
+        Standard deviation of white noise in the units of the image, above 0 and at most
+        `data_range`; with ``noise="camera"``, that of the correlated noise.
     noise : str or Noise, optional
-        What the noise is. By default it is found by `nlnet.estimate_noise`; an image in which none
-        is found comes back as it is, with a warning. ``"white"``, ``"poisson"`` (photon noise) or
-        ``"camera"`` insist on the kind, and only its strength is found; a record, such as
-        ``nlnet.Noise.poisson(gain, read)``, says all of it.
+        What the noise is. By default, `nlnet.estimate_noise` estimates it; an image without noise
+        is returned unchanged, with a warning. ``"white"``, ``"poisson"`` (photon noise) and
+        ``"camera"`` set the kind, and only its strength is estimated. A record, such as
+        ``nlnet.Noise.poisson(gain, read)``, sets both.
     strength : float or pair of floats, optional
         Share of the noise to remove, from 0 to 1; for color images also a pair, for luma (grain)
-        and for chroma (blotches of color).
+        and chroma (color blotches).
     mask : array of bool, optional
-        True for pixels to leave out, of the image's height and width. Masked arrays bring their
-        own, and NaN is left out, too. What is there changes nothing else, and comes back as it was;
-        at most half of the image may be left out.
+        (H, W), True for pixels to leave out. Masked arrays bring their own mask, and NaN is always
+        left out. Such pixels do not influence the others and are returned unchanged. At most half
+        of the image may be left out.
     model : str, path or Model, optional
-        A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), of which the model with the
-        nearest log sigma is taken; one model of it (``"gray-5x5-s25"``); a model file; or a
-        loaded model. ``"auto"`` is the 5x5 family that fits the image. Whatever the model was
-        trained for, the image is scaled so that its noise is just that.
+        A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the model with the
+        nearest log sigma is used; one model of a family (``"gray-5x5-s25"``); a model file; or a
+        loaded model. ``"auto"`` is the 5x5 family that fits the image. The image is scaled so that
+        its noise has the strength that the model was trained for.
     data_range : float, optional
-        The value of white, black being 0. By default 255 for uint8, 65535 for uint16, 1.0 for
+        The value of white; black is 0. By default 255 for uint8, 65535 for uint16, 1.0 for
         floating images, and the range of the data for other integers.
     channel_axis : int, optional
-        The axis of a 3-D image that holds its 3 channels (or its only one); the last by default.
+        The axis of a 3-D image that holds its 3 channels (or its only one); by default the last.
     clip : bool, optional
-        Keep the estimate inside ``[0, data_range]``, as the paper does. By default that is done
-        unless the data leaves this range by more than its noise explains, which a warning says, or
-        has no range of its own (signed and 32-bit integers). Integers are always kept in what
-        their dtype holds.
+        Clip the result to ``[0, data_range]``, as the paper does. By default it is clipped, with
+        two exceptions: data that leaves this range by more than its noise explains (there is a
+        warning then), and data without a range of its own (signed and 32-bit integers). Integers
+        are always clipped to the range of their dtype.
     threads : int, optional
-        Number of threads; by default all CPUs the process may use.
+        Number of threads; by default one for each CPU that the process may use.
     max_memory : int, optional
-        Bytes that may be used besides the image and the result. Less memory takes more time.
+        Bytes that may be used in addition to the image and the result. Less memory takes more time.
     device : str, optional
-        ``"cpu"``, or a device of torch such as ``"cuda"`` or ``"mps"``, which needs torch: ``pip
-        install 'nlnet[train]'``. `threads` and `max_memory` are for the CPU.
+        ``"cpu"``, or a torch device such as ``"cuda"`` or ``"mps"``, which needs torch: ``pip
+        install 'nlnet[train]'``. `threads` and `max_memory` only apply to the CPU.
     progress : callable, optional
         Called with the share of the work done, from 0 to 1, in the calling thread. To stop the
         work, return False (which raises `Cancelled`) or raise an exception.
@@ -145,7 +145,7 @@ def denoise(
     >>> bool(denoised.std() < noisy.std() / 4)
     True
 
-    Alpha stays out of it, and so do the pages of a stack from each other:
+    Pass it the colors without alpha, and the pages of a stack one by one:
 
     >>> rgba = np.full((32, 32, 4), 200, np.uint8)
     >>> rgba[..., :3] = nlnet.denoise(rgba[..., :3], sigma=10)

@@ -10,18 +10,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nlnet.denoising.image import denoise
-from nlnet.errors import InputError, ModelError, cannot
+from nlnet.errors import InputError
 from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import list_images, read_clean
 from nlnet.evaluation.metrics import psnr, ssim
-from nlnet.images import SUFFIXES, read_image
 from nlnet.model.model import Model
 from nlnet.noise import add_noise
 
@@ -122,70 +120,3 @@ def evaluate_folder(
         if report is not None:
             report(path.name, scores[path.name])
     return Evaluation(model.name, sigma, seed, checkout_commit(), scores)
-
-
-def list_images(
-    folder: str | os.PathLike[str], ids: Collection[str] | None = None
-) -> Sequence[Path]:
-    """Return a folder's image files in plain sorted order of names, if asked only those of `ids`.
-
-    Raises
-    ------
-    FileError
-        If the folder cannot be read.
-    InputError
-        If it has no images, or none for one of the ids.
-    """
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        raise cannot(f"read the folder {os.fspath(folder)!r}", error) from error
-    paths = [Path(folder, name) for name in names if Path(name).suffix.lower() in SUFFIXES]
-    if ids is not None:
-        missing = sorted(set(ids) - {path.stem for path in paths})
-        if missing:
-            raise InputError(
-                f"{os.fspath(folder)!r} has no image for {len(missing)} of the "
-                f"{len(set(ids))} ids, the first of them {missing[0]!r}."
-            )
-        paths = [path for path in paths if path.stem in ids]
-    if not paths:
-        raise InputError(
-            f"There are no images to evaluate in {os.fspath(folder)!r}; "
-            f"their names must end in one of {', '.join(SUFFIXES)}."
-        )
-    return paths
-
-
-def read_ids(path: str | os.PathLike[str]) -> frozenset[str]:
-    """Read image ids from a text file, one a line; empty lines are skipped."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot(f"read the ids in {os.fspath(path)!r}", error) from error
-    ids = frozenset(line.strip() for line in text.splitlines() if line.strip())
-    if not ids:
-        raise InputError(f"{os.fspath(path)!r} lists no ids, but must have one a line.")
-    return ids
-
-
-def luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the ITU-R 601 luma of an 8-bit RGB image, to the bit as Pillow's ``convert("L")``.
-
-    Examples
-    --------
-    >>> luma(np.array([[[255, 255, 255], [255, 0, 0]]], np.uint8)).tolist()
-    [[255, 76]]
-    """
-    weights = np.array([19595, 38470, 7471], np.uint32)  # of 65536: .299, .587, .114
-    return ((rgb @ weights + 0x8000) >> 16).astype(np.uint8)
-
-
-def read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8]:
-    """Read an 8-bit image for a network of 1 or 3 channels; gray ones see color as luma."""
-    pixels = read_image(path).pixels
-    if pixels.dtype != np.uint8:
-        raise InputError(f"{str(path)!r} is {pixels.dtype}, but evaluation takes 8-bit images.")
-    if channels == 3 and pixels.ndim == 2:
-        raise ModelError(f"{str(path)!r} is grayscale, but the model is made for color images.")
-    return luma(pixels) if channels == 1 and pixels.ndim == 3 else pixels

@@ -10,18 +10,17 @@ import dataclasses
 import io
 import struct
 from fractions import Fraction
-from typing import BinaryIO
 
 from nlnet.images.ifd import (
     Entry,
     Layout,
     Tags,
-    encode_directory,
     following,
     read_directory,
     read_layout,
     unlink_following,
 )
+from nlnet.images.ifd_writing import encode_directory
 
 PREFIX = b"Exif\0\0"
 DESCRIPTION, ORIENTATION = 270, 274
@@ -60,16 +59,6 @@ def read_tags(exif: bytes) -> Tags | None:
         return Tags(layout, read_directory(stream, layout, offset, damaged=[]))
     except _ERRORS:
         return None
-
-
-def from_tiff(stream: BinaryIO) -> bytes | None:
-    """Cut the EXIF out of a TIFF file's first page, None if there is none or it is damaged."""
-    try:
-        layout, offset = read_layout(stream)
-        entries = read_directory(stream, layout, offset, PHOTO_TAGS, damaged=[])
-    except _ERRORS:
-        return None
-    return cut_from(Tags(layout, entries))
 
 
 def cut_from(tags: Tags) -> bytes | None:

@@ -13,11 +13,10 @@ from typing import BinaryIO, Literal, TypeAlias
 
 ByteOrder: TypeAlias = Literal["<", ">"]
 LONG, UNDEFINED = 4, 7
-_LONG8 = 16
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 _TYPE_SIZES_BIG = {16: 8, 17: 8, 18: 8}
-_SIZES = {**_TYPE_SIZES, **_TYPE_SIZES_BIG}
-_WORD_SIZES = {**_SIZES, 5: 4, 10: 4}
+SIZES = {**_TYPE_SIZES, **_TYPE_SIZES_BIG}
+WORD_SIZES = {**SIZES, 5: 4, 10: 4}
 """Bytes that change places between little and big endian: a rational number is two words."""
 
 _DIRECTORIES = {34665, 34853, 40965}  # Exif, GPS, interoperability
@@ -101,7 +100,7 @@ class Tags:
         entry = self.entries.get(tag)
         if entry is None or entry.directory is not None:
             return ()
-        word = self.layout.word(_WORD_SIZES[entry.kind])
+        word = self.layout.word(WORD_SIZES[entry.kind])
         return tuple(number for (number,) in struct.iter_unpack(word, entry.data))
 
     def number(self, tag: int, default: int) -> int:
@@ -177,41 +176,6 @@ def unlink_following(data: bytes, layout: Layout, offset: int) -> bytes:
     return data[:place] + layout.pointer(0) + data[place + layout.offset_size :]
 
 
-def reordered(entries: Mapping[int, Entry], source: Layout, target: Layout) -> Directory:
-    """Return entries whose values have the byte order of another layout."""
-    if source.order == target.order:
-        return dict(entries)
-    return {tag: _reordered(entry, source, target) for tag, entry in entries.items()}
-
-
-def encode_directory(
-    entries: Mapping[int, Entry], layout: Layout, place: int, after: int = 0
-) -> bytes:
-    """Return a directory as it stands at `place`, its values behind it.
-
-    `after` is the place of the next directory.
-    """
-    every = [(tag, entry) for tag in sorted(entries) for entry in _all(entries[tag])]
-    size = layout.count_size + len(every) * layout.entry_size
-    values = bytearray()
-    values_at = place + size + layout.offset_size
-    table = struct.pack(layout.word(layout.count_size), len(every))
-    for tag, entry in every:
-        values += b"\0" * (-len(values) % 8)
-        here = values_at + len(values)
-        if entry.directory is not None:
-            kind, count = (_LONG8 if layout.big else LONG), 1
-            value = layout.pointer(here)
-            values += encode_directory(entry.directory, layout, here)
-        else:
-            kind, count = entry.kind, len(entry.data) // _SIZES[entry.kind]
-            inline = len(entry.data) <= layout.offset_size
-            value = entry.data.ljust(layout.offset_size, b"\0") if inline else layout.pointer(here)
-            values += b"" if inline else entry.data
-        table += struct.pack(layout.order + "HH", tag, kind) + layout.pointer(count) + value
-    return table + layout.pointer(after) + bytes(values)
-
-
 def _link(stream: BinaryIO, layout: Layout, offset: int) -> int:
     """Return where a directory says which one follows."""
     count = _number(layout, _read(stream, offset, layout.count_size))
@@ -269,37 +233,16 @@ def _read_directory(
     return directory
 
 
-def _all(entry: Entry) -> tuple[Entry, ...]:
-    return (entry, *entry.again)
-
-
 def _joined(first: Entry | None, entry: Entry) -> Entry:
     return entry if first is None else dataclasses.replace(first, again=(*first.again, entry))
 
 
-def _reordered(entry: Entry, source: Layout, target: Layout) -> Entry:
-    again = tuple(_reordered(other, source, target) for other in entry.again)
-    if entry.directory is None:
-        return Entry(entry.kind, _swapped(entry, source, target), again=again)
-    inner = reordered(entry.directory, source, target)
-    return Entry(entry.kind, directory=inner, again=again)
-
-
 def _read_value(stream: BinaryIO, layout: Layout, kind: int, raw: bytes) -> bytes:
-    if kind not in _SIZES:
+    if kind not in SIZES:
         raise ValueError("an unknown type")
     value = raw[-layout.offset_size :]
-    size = _SIZES[kind] * _number(layout, raw[4 : -layout.offset_size])
+    size = SIZES[kind] * _number(layout, raw[4 : -layout.offset_size])
     if size > _MOST_BYTES:
         raise ValueError("too many bytes")
     inline = size <= layout.offset_size
     return value[:size] if inline else _read(stream, _number(layout, value), size)
-
-
-def _swapped(entry: Entry, source: Layout, target: Layout) -> bytes:
-    word = _WORD_SIZES[entry.kind]
-    if word == 1:
-        return entry.data
-    code = target.word(word)[1]
-    words = struct.unpack(f"{source.order}{len(entry.data) // word}{code}", entry.data)
-    return struct.pack(f"{target.order}{len(words)}{code}", *words)

@@ -15,7 +15,8 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.images import exif, tiff_tags
 from nlnet.images.content import ImageFile
-from nlnet.images.ifd import LONG, UNDEFINED, Entry, Layout, Tags, encode_directory, reordered
+from nlnet.images.ifd import LONG, UNDEFINED, Entry, Layout, Tags
+from nlnet.images.ifd_writing import encode_directory, reordered
 from nlnet.images.metadata import Metadata, fits
 
 _BIG = 2**31

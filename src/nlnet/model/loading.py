@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import math
 import os
 import re
 import sys
+from pathlib import Path
 
 from nlnet.errors import InputError, ModelError
 from nlnet.inputs import KINDS
@@ -17,6 +17,7 @@ AUTO = "auto"
 DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
 """What `AUTO` means, by the number of channels."""
 
+_WEIGHTS = Path(__file__).with_name("weights")
 _SUFFIX = ".safetensors"
 
 
@@ -124,18 +125,15 @@ def choose_model(model: str | os.PathLike[str] | Model, channels: int, sigma: fl
 
 def shipped_models() -> tuple[str, ...]:
     """Return the names of the models that come with nlnet, sorted."""
-    folder = importlib.resources.files("nlnet.model") / "weights"
-    if not folder.is_dir():
+    if not _WEIGHTS.is_dir():
         return ()
-    names = (entry.name for entry in folder.iterdir())
+    names = (entry.name for entry in _WEIGHTS.iterdir())
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 @functools.cache
 def _load_shipped(name: str) -> Model:
-    resource = importlib.resources.files("nlnet.model") / "weights" / f"{name}{_SUFFIX}"
-    with importlib.resources.as_file(resource) as path:
-        return Model.load(path)
+    return Model.load(_WEIGHTS / f"{name}{_SUFFIX}")
 
 
 def family_of(name: str) -> str:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from nlnet.errors import ModelError, cannot
 from nlnet.model.model import Model
+from nlnet.network.color import OPPONENT
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, normalize_rows
 
@@ -28,7 +29,6 @@ _Float64 = npt.NDArray[np.float64]
 
 _STAGE_TYPES = ("nlcf", "cnlcf")
 # MATLAB multiplies pixel rows from the left, so the file has the transform transposed.
-_OPPONENT = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 1 / 4]])
 
 
 def import_author_model(path: str | os.PathLike[str]) -> Model:
@@ -131,7 +131,7 @@ def _intensity_scale(layers: Sequence[Any]) -> float:
         if kind in ("rgb2LumChrom", "LumChrom2rgb"):
             scale = _number(layer, "scale")
             matrix = _numbers(layer, "Op")
-            if matrix.shape != (3, 3) or not np.allclose(matrix, _OPPONENT.T, atol=1e-6):
+            if matrix.shape != (3, 3) or not np.allclose(matrix, OPPONENT.T, atol=1e-6):
                 raise ModelError("its color transform is not the opponent transform of CBM3D.")
             if scale != 255:
                 raise ModelError(f"its color transform scales by {scale:g}, but must by 255.")

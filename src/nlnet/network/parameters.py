@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError
 from nlnet.network.config import NetworkConfig
+from nlnet.network.potentials import fit_mixtures
 
 FILTER_TOLERANCE = 1e-4
 """How far a filter's sum may be from 0 and its norm from 1: room for float32 rounding only."""
@@ -153,6 +154,19 @@ def odd_from_half(half: FloatArray, rbf_count: int) -> FloatArray:
     return np.concatenate([half, middle, -half[..., ::-1]], axis=-1)
 
 
+def odd_part(coefficients: FloatArray) -> FloatArray:
+    """Return the coefficients of the odd part of mixtures, odd to the bit.
+
+    Examples
+    --------
+    >>> odd_part(np.array([1.0, 5.0, 3.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    count = coefficients.shape[-1]
+    half = (coefficients - coefficients[..., ::-1])[..., : count // 2] / 2
+    return odd_from_half(half, count)
+
+
 def half_from_odd(coefficients: FloatArray) -> FloatArray:
     """Return the first M // 2 coefficients of odd mixtures, the inverse of `odd_from_half`.
 
@@ -245,11 +259,9 @@ def initial_parameters(config: NetworkConfig) -> tuple[StageParameters, ...]:
 
 def _initial_mixture(config: NetworkConfig) -> FloatArray:
     """Fit the initial psi by least squares on the mixture's range."""
-    centres = np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
-    x = np.linspace(-config.rbf_range, config.rbf_range, 16 * config.rbf_count + 1)
-    gaussians = np.exp(-0.5 * ((x[:, None] - centres) / config.gaussian_std) ** 2)
-    target = x * np.exp(-0.5 * (x / 45) ** 2) / 50
-    coefficients: FloatArray = np.linalg.lstsq(gaussians, target, rcond=None)[0]
-    # The target is odd, so the fit is odd but for rounding: make it exactly so.
-    half = (coefficients - coefficients[::-1])[: config.rbf_count // 2] / 2
-    return odd_from_half(half, config.rbf_count)
+
+    def target(x: FloatArray) -> FloatArray:
+        return np.asarray(x * np.exp(-0.5 * (x / 45) ** 2) / 50)[:, None]
+
+    # It is odd, so the fit is odd but for rounding: make it exactly so.
+    return odd_part(fit_mixtures(target, config)[0])

@@ -6,6 +6,7 @@ The engine makes the same table (``engine/src/network.cpp``); `nlnet.torch.plain
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,9 +17,21 @@ NODES_PER_STD = 5
 """Table nodes per standard deviation of a Gaussian; keeps the error below 1e-4 of psi's range."""
 
 
-def grid_spacing(config: NetworkConfig) -> float:
-    """Return the distance of the Gaussians' centres."""
-    return 2 * config.rbf_range / (config.rbf_count - 1)
+def centres(config: NetworkConfig) -> FloatArray:
+    """Return where the Gaussians of a mixture are: (M,)."""
+    return np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
+
+
+def gaussians(at: FloatArray, config: NetworkConfig) -> FloatArray:
+    """Return the values of the M Gaussians of a mixture at N places: (N, M)."""
+    return np.asarray(np.exp(-0.5 * ((at[:, None] - centres(config)) / config.gaussian_std) ** 2))
+
+
+def fit_mixtures(target: Callable[[FloatArray], FloatArray], config: NetworkConfig) -> FloatArray:
+    """Fit mixtures by least squares on their range: (K, M) to a function with values (N, K)."""
+    x = np.linspace(-config.rbf_range, config.rbf_range, 16 * config.rbf_count + 1)
+    fitted = np.linalg.lstsq(gaussians(x, config), target(x), rcond=None)[0]
+    return np.ascontiguousarray(fitted.T)
 
 
 def table_intervals(config: NetworkConfig) -> int:
@@ -37,13 +50,11 @@ def cubic_basis(config: NetworkConfig) -> FloatArray:
 
     In each interval a cubic in t, from 0 to 1, takes the mixture's values and slopes at both ends.
     """
-    intervals, std = table_intervals(config), config.gaussian_std
-    step = table_step(config)
+    intervals = table_intervals(config)
     nodes = np.linspace(-config.rbf_range, config.rbf_range, intervals + 1)
-    centres = np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
-    offset = (nodes[:, None] - centres) / std  # (intervals + 1, M)
-    value = np.exp(-0.5 * offset**2)
-    slope = -offset / std * value * step
+    offset = (nodes[:, None] - centres(config)) / config.gaussian_std  # (intervals + 1, M)
+    value = gaussians(nodes, config)
+    slope = -offset / config.gaussian_std * value * table_step(config)
     rise = value[1:] - value[:-1]
     cubics = np.stack(
         [

@@ -10,7 +10,6 @@ import dataclasses
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.inputs import check_sigma
-from nlnet.noise.estimation import find_camera_noise, find_noise
 from nlnet.noise.record import KINDS, Level, Noise
 
 NO_NOISE = 0.5
@@ -57,6 +56,9 @@ def decide_noise(
         return noise
     if sigma is not None and noise != "camera":
         return Noise.white(sigma)
+    # Only now: who knows the noise need not wait for what finds it.
+    from nlnet.noise.estimation import find_camera_noise, find_noise
+
     if sigma is not None:
         measured = find_camera_noise(planes)
         octaves = (1.0,) if measured is None else measured.octaves

@@ -7,7 +7,6 @@ generator: an interrupted run, or one spread over processes, sees the very same 
 from __future__ import annotations
 
 import dataclasses
-import importlib.resources
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.evaluation.protocol import list_images, read_clean
+from nlnet.evaluation.datasets import bsd68_ids, list_images, read_clean
 from nlnet.network import color
 from nlnet.network.matching import find_groups
 from nlnet.noise import add_noise
@@ -66,12 +65,6 @@ class Pictures:
     left_out: int = 0
 
 
-def held_out_ids() -> frozenset[str]:
-    """Return the ids of BSD68, whose images are for the final test: no run ever sees them."""
-    text = importlib.resources.files("nlnet.training").joinpath("bsd68.txt").read_text()
-    return frozenset(text.split())
-
-
 def load_pictures(
     folder: Path, settings: TrainingSettings, exclude: frozenset[str] = frozenset()
 ) -> Pictures:
@@ -87,7 +80,7 @@ def load_pictures(
     InputError
         If nothing is left, or an image cannot be used or is smaller than a crop.
     """
-    skip = exclude | held_out_ids()
+    skip = exclude | bsd68_ids()  # they are for the final test: no run ever sees them
     channels = settings.network.channels
     left_out = 0
     found: list[list[Array]] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from nlnet.errors import FileError, InputError, cannot
-from nlnet.evaluation.protocol import read_ids
+from nlnet.evaluation.datasets import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
 from nlnet.training.data import load_pictures
 from nlnet.training.lock import LOCK_NAME, sole_writer

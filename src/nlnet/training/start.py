@@ -12,7 +12,8 @@ from nlnet.model.loading import load_model
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_from_half
+from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_part
+from nlnet.network.potentials import fit_mixtures, gaussians
 from nlnet.training.settings import TrainingSettings
 
 
@@ -83,16 +84,10 @@ def enlarge_filters(filters: FloatArray, patch_size: int) -> FloatArray:
 
 def rescale_mixtures(coefficients: FloatArray, factor: float, config: NetworkConfig) -> FloatArray:
     """Fit mixtures of ``factor * psi(x / factor)``: psi for images, and noise, so much brighter."""
-    centres = np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
-    x = np.linspace(-config.rbf_range, config.rbf_range, 16 * config.rbf_count + 1)
 
-    def gaussians(at: FloatArray) -> FloatArray:
-        return np.exp(-0.5 * ((at[:, None] - centres) / config.gaussian_std) ** 2)
+    def target(x: FloatArray) -> FloatArray:
+        scaled = np.clip(x / factor, -config.rbf_range, config.rbf_range)
+        return np.asarray(factor * gaussians(scaled, config) @ coefficients.astype(np.float64).T)
 
-    scaled = np.clip(x / factor, -config.rbf_range, config.rbf_range)
-    target = factor * gaussians(scaled) @ coefficients.astype(np.float64).T  # (x, filters)
-    fitted = np.linalg.lstsq(gaussians(x), target, rcond=None)[0].T
-    if not config.odd:
-        return np.ascontiguousarray(fitted)
-    half = (fitted - fitted[..., ::-1])[..., : config.rbf_count // 2] / 2
-    return odd_from_half(half, config.rbf_count)
+    fitted = fit_mixtures(target, config)
+    return odd_part(fitted) if config.odd else fitted
