@@ -69,7 +69,7 @@ tables: setup  ## evaluate the shipped models (or MODELS=...) on the test sets i
 ship: setup  ## take the best model of the training run RUN= into the package, and its log into docs/
 	$(BIN)/python -m scripts.ship $(RUN) $(if $(DATA),--data $(DATA))
 
-.PHONY: test-browser fuzz fuzz-web load
+.PHONY: test-browser fuzz fuzz-web load bench-web-memory
 test-browser: setup  ## the web page in chromium; skipped where that is missing and cannot be installed
 	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \
 		$(BIN)/python -m pytest -m browser tests/browser; \
@@ -79,6 +79,9 @@ fuzz: fuzz-files fuzz-web  ## both kinds of damaged input
 
 fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests an operation to the web server
 	NLNET_FUZZ_UPLOADS=10000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
+
+bench-web-memory: setup  ## the web server's memory with photos of 24 and 49 megapixels: at most, and when idle again
+	$(BIN)/python -m benchmarks.web_memory
 
 load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 and memory
 	$(BIN)/python -m benchmarks.load --seconds 600

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ CALLS = 7
 Entry = Callable[[], Any]
 
 
-def make_entries(folder: Path) -> dict[str, Entry]:
+def make_entries(folder: Path, stack: contextlib.ExitStack) -> dict[str, Entry]:
     """Return what is measured, by name; all of it on a photo of 451x300 pixels."""
     clean = read_image(BUNDLED).pixels
     color = add_noise(clean, SIGMA).astype(np.float32)
@@ -56,14 +57,53 @@ def make_entries(folder: Path) -> dict[str, Entry]:
         "estimate_sigma, color": lambda: nlnet.estimate_sigma(color),
         "denoise, gray": lambda: nlnet.denoise(gray, SIGMA, data_range=255),
         "denoise, color": lambda: nlnet.denoise(color, SIGMA, data_range=255),
-        "denoise, sigma estimated": lambda: nlnet.denoise(stored),
+        "estimate_noise, color": lambda: nlnet.estimate_noise(stored),
+        "denoise, noise found": lambda: nlnet.denoise(stored),
+        "denoise, camera noise": lambda: nlnet.denoise(stored, SIGMA, noise="camera"),
+        "denoise, photon noise": lambda: nlnet.denoise(stored, noise=nlnet.Noise.poisson(4.0)),
+        "denoise, luma and chroma": lambda: nlnet.denoise(stored, SIGMA, strength=(0.5, 1.0)),
+        "denoise, masked": lambda: nlnet.denoise(stored, SIGMA, mask=stored[..., 0] == 0),
+        "denoise in a thread": lambda: _in_thread(lambda: nlnet.denoise(stored)),
         "denoise_stack": lambda: nlnet.denoise_stack(np.stack([gray] * 3), SIGMA, data_range=255),
         "denoise_file": lambda: denoise_file(folder / "noisy.png", folder / "o.png", Settings()),
         "compare": lambda: compare(*files),
         "psnr and ssim": lambda: (psnr(clean, color), ssim(clean, color)),
+        "read_image": lambda: nlnet.read_image(folder / "noisy.png"),
+        "write_image": lambda: nlnet.write_image(folder / "w.png", ImageFile(stored)),
+        "load_model": lambda: nlnet.load_model("gray-5x5-s25"),
         "the command": lambda: subprocess.run(command, cwd=folder, check=True, capture_output=True),
     }
-    return entries | _dask_entries(gray) | _torch_entries(gray)
+    return entries | _dask_entries(gray) | _torch_entries(gray) | _web_entries(folder, stack)
+
+
+def _in_thread(entry: Entry) -> None:
+    """Call it as servers and dask do: in another thread than the first that used BLAS."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(entry).result()
+
+
+def _web_entries(folder: Path, stack: contextlib.ExitStack) -> dict[str, Entry]:
+    from starlette.testclient import TestClient
+
+    from nlnet.web.app import create_app
+    from nlnet.web.catalog import Catalog
+    from nlnet.web.limits import Limits
+    from nlnet.web.service import Service
+
+    app = create_app(Service(Catalog([]), Limits()))
+    client = stack.enter_context(TestClient(app, base_url="http://localhost"))
+    data = (folder / "noisy.png").read_bytes()
+
+    def post(path: str, **fields: str) -> None:
+        answer = client.post(f"/api/{path}", files={"file": ("noisy.png", data)}, data=fields)
+        if answer.status_code != 200:
+            sys.exit(f"/api/{path}: {answer.status_code} {answer.text}")
+
+    return {
+        "the web server": lambda: post("denoise"),
+        "the web server, sigma given": lambda: post("denoise", sigma="25"),
+        "the web server, preview": lambda: post("preview"),
+    }
 
 
 def _dask_entries(gray: np.ndarray) -> dict[str, Entry]:
@@ -71,8 +111,14 @@ def _dask_entries(gray: np.ndarray) -> dict[str, Entry]:
 
     import nlnet.dask
 
-    lazy = nlnet.dask.denoise(da.from_array(gray, chunks=(150, 150)), SIGMA, data_range=255)
-    return {"dask.denoise": lazy.compute}
+    array = da.from_array(gray, chunks=(150, 150))
+    lazy = nlnet.dask.denoise(array, SIGMA, data_range=255)
+    return {
+        "dask.denoise": lazy.compute,
+        "dask.denoise, noise found": nlnet.dask.denoise(array, data_range=255).compute,
+        "dask.estimate_sigma": nlnet.dask.estimate_sigma(array).compute,
+        "dask.estimate_noise": nlnet.dask.estimate_noise(array, data_range=255).compute,
+    }
 
 
 def _torch_entries(gray: np.ndarray) -> dict[str, Entry]:
@@ -144,10 +190,16 @@ def main() -> int:
     """Measure, print the table, write it; return 1 if an entry collapses."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-write", action="store_true", help="only print")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="entries with TEXT in their name"
+    )
     arguments = parser.parse_args()
     report = describe_run()
-    with tempfile.TemporaryDirectory() as folder:
-        report["entries"] = measure(make_entries(Path(folder)))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        entries = make_entries(Path(folder), stack)
+        report["entries"] = measure(
+            {name: entry for name, entry in entries.items() if arguments.only in name}
+        )
     header = ("entry", "idle s", "busy s", "times", "CPU times")
     rows = [
         [row["entry"], *(f"{row[key]:.3f}" for key in ("idle_seconds", "busy_seconds"))]
@@ -155,7 +207,7 @@ def main() -> int:
         for row in report["entries"]
     ]
     print(format_table(header, rows))
-    if not arguments.no_write:
+    if not arguments.no_write and not arguments.only:
         write_json(report, RESULTS)
     slow = [row["entry"] for row in report["entries"] if row["times"] > MOST_TIMES]
     if slow:

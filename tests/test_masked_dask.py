@@ -51,7 +51,7 @@ def test_it_is_the_whole_array(
     model, mask = (gray_model if channels == 1 else color_model), holes()
     expected = nlnet.denoise(image, sigma, mask=mask, model=model)
     chunks = 50 if channels == 1 else (50, 50, 1)
-    for junk in (1e30, np.nan, np.inf):
+    for junk in (1e30, np.nan, np.inf) if sigma else (np.nan,):
         spoilt = image.copy()
         spoilt[mask] = junk
         array = lazy(spoilt, chunks)
@@ -173,7 +173,7 @@ def test_halving_leaves_nothing_hidden_in() -> None:
 # Estimates
 
 
-@pytest.mark.parametrize("side", [150, 1200])
+@pytest.mark.parametrize("side", [150, 800])
 def test_estimates(side: int) -> None:
     """Of small images to the bit, of a sample of large ones within what the sample allows."""
     rng = np.random.default_rng(3)
@@ -184,15 +184,12 @@ def test_estimates(side: int) -> None:
     spoilt = np.where(mask, 100.0, image)
     expected = nlnet.estimate_sigma(spoilt, mask=mask)
     exact = 1e-9 if side == 150 else 0.03
-    for array, given in (
-        (lazy(spoilt, 400), mask),
-        (lazy(np.where(mask, np.nan, image), 400), None),
-    ):
-        sigma = float(nlnet.dask.estimate_sigma(array, mask=given).compute())
-        assert sigma == pytest.approx(expected, rel=exact)
-        noise = nlnet.dask.estimate_noise(array, mask=given, data_range=255).compute().item()
-        assert noise.kind == "white"
-        assert noise.sigma == pytest.approx(10, rel=0.05)
+    sigma = float(nlnet.dask.estimate_sigma(lazy(spoilt, 300), mask=mask).compute())
+    assert sigma == pytest.approx(expected, rel=exact)
+    nan = lazy(np.where(mask, np.nan, image), 300)
+    noise = nlnet.dask.estimate_noise(nan, data_range=255).compute().item()
+    assert noise.kind == "white"
+    assert noise.sigma == pytest.approx(expected, rel=exact)
 
 
 # What cannot be

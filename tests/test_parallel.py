@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import threadpoolctl
@@ -43,6 +44,28 @@ def test_overlapping_blocks_share_the_limit():
         single_threaded_blas.__exit__(None, None, None)
         assert 1 in blas_threads()
     assert set(blas_threads()) == {3}
+
+
+@pytest.mark.usefixtures("several_blas_threads")
+def test_blocks_of_other_threads_count_as_well():
+    """Where another thread was the first to set a limit, and where two of them overlap."""
+    with single_threaded_blas:
+        assert 1 in blas_threads()
+
+    def work():
+        with single_threaded_blas:
+            return blas_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert 1 in pool.submit(work).result()
+        assert set(blas_threads()) == {3}
+        pool.submit(single_threaded_blas.__enter__).result()
+        assert 1 in blas_threads()
+        with single_threaded_blas:
+            pool.submit(single_threaded_blas.__exit__, None, None, None).result()
+            assert 1 in blas_threads()
+        assert set(blas_threads()) == {3}
+        assert 1 in pool.submit(work).result()
 
 
 def test_cpus_are_those_there_are():

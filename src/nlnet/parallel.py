@@ -26,6 +26,18 @@ def _blas() -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
+def _take_control() -> None:
+    """Let this thread set limits.
+
+    Since version 3.8 of threadpoolctl only one thread may do so, the first that did, until it says
+    that it is done; what others set has no effect, and nothing tells them.
+    """
+    for library in _blas().lib_controllers:
+        give_up = getattr(library, "clear_controlling_thread", None)
+        if give_up is not None:
+            give_up(force=True)
+
+
 class _SingleThreadedBlas:
     """Holds BLAS to one thread while any block is open.
 
@@ -45,6 +57,7 @@ class _SingleThreadedBlas:
     def __enter__(self) -> None:
         with self._lock:
             if self._blocks == 0:
+                _take_control()
                 self._limit = _blas().limit(limits=1)
             self._blocks += 1
 
@@ -52,7 +65,9 @@ class _SingleThreadedBlas:
         with self._lock:
             self._blocks -= 1
             if self._blocks == 0:
+                _take_control()
                 self._limit.restore_original_limits()
+                _take_control()
 
 
 single_threaded_blas = _SingleThreadedBlas()

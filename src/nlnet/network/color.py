@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nlnet.arrays import FloatArray
+from nlnet.parallel import single_threaded_blas
 
 OPPONENT = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 1 / 4]])
 """Rows: luminance, red - blue, and (red + blue) / 2 - green, up to scale."""
@@ -22,4 +23,5 @@ def transform(planes: FloatArray, matrix: FloatArray) -> FloatArray:
     [90.0, 0.0, 0.0]
     """
     flat = planes.reshape(*planes.shape[:-2], -1)  # (..., 3, H * W)
-    return np.asarray(matrix.astype(planes.dtype) @ flat).reshape(planes.shape)
+    with single_threaded_blas:
+        return np.asarray(matrix.astype(planes.dtype) @ flat).reshape(planes.shape)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from nlnet.arrays import Array
+from nlnet.parallel import single_threaded_blas
 
 Spectra = npt.NDArray[np.float32]
 
@@ -183,7 +184,8 @@ def cut_blocks(planes: Sequence[Array], low: float, high: float) -> Blocks:
         inside = (blocks.min(axis=1) > low) & (blocks.max(axis=1) < high)
         blocks = blocks[inside]
         means.append(blocks.mean(axis=1))
-        power.append(np.square(blocks @ _dct()))
+        with single_threaded_blas:
+            power.append(np.square(blocks @ _dct()))
     if not means:
         return Blocks(np.zeros(0, np.float32), np.zeros((0, SIDE * SIDE), np.float32))
     order = np.argsort(np.concatenate(means), kind="stable")
