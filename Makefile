@@ -77,7 +77,7 @@ test-browser: setup  ## the web page in chromium; skipped where that is missing 
 
 fuzz: fuzz-files fuzz-web  ## both kinds of damaged input
 
-fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests an operation to the web server
+fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests per operation to the web server
 	NLNET_FUZZ_UPLOADS=10000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
 
 bench-web-memory: setup  ## the web server's memory with photos of 24 and 49 megapixels: at most, and when idle again
