@@ -42,7 +42,8 @@ int main(int count, char **names) {
     size_t size;
     nlnet_network *network;
     if (nlnet_network_make(block, bytes, NLNET_FLOAT, NLNET_BEST, NULL, &size, NULL) != NLNET_OK ||
-        nlnet_network_make(block, bytes, NLNET_FLOAT, NLNET_BEST, memory(size), &size, &network) != NLNET_OK)
+        nlnet_network_make(block, bytes, NLNET_FLOAT, NLNET_BEST, memory(size), &size, &network) !=
+            NLNET_OK)
         stop("the model is none that `nlnet export` writes");
     const ptrdiff_t row = (ptrdiff_t)(width * (long)sizeof(float));
     const nlnet_denoise_task task = {

@@ -183,8 +183,8 @@ void denoise(Choices &choices, const nlnet_network *network, int channels, bool 
     task.tile_rows = 0;
     if (!run(choices, nlnet_denoise, network, task, 1)) return;
     plain.each([&](int64_t c, int64_t y, int64_t x) {
-        const double apart = double(to.at(denoised.data, c, y, x)) -
-                             double(plain.at(expected.data, c, y, x));
+        const double apart =
+            double(to.at(denoised.data, c, y, x)) - double(plain.at(expected.data, c, y, x));
         require(apart > -1e-3 && apart < 1e-3, "strides, tiles and threads change nothing");
     });
 }
