@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import shutil
 import signal
@@ -11,12 +12,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import httpx2 as httpx
 import pytest
+import uvicorn
 from pictures import random_image
 from starlette.testclient import TestClient
+from uvicorn.server import ServerState
 from web_server import TIMEOUT, ServerProcess, client_of, model_options, told
 
 from nlnet.images import ImageFile, decode, encode
@@ -62,6 +67,33 @@ def test_half_sent_headers_do_not_keep_others_out(
             half.close()
         code, complaints = server.stop()
     assert (code, complaints) == (0, "")  # no line in the log, let alone 122,827
+
+
+def test_connections_that_come_together_make_room_one_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A busy server meets a whole backlog of them in one turn of its event loop."""
+    monkeypatch.setattr(connections, "bounds", lambda: (8, 4))
+
+    async def open_connections() -> list[mock.Mock]:
+        config, state = (
+            uvicorn.Config(mock.Mock(), interface="asgi3", log_config=None),
+            ServerState(),
+        )
+        config.load()
+        transports = [mock.Mock(**{"is_closing.return_value": False}) for _ in range(12)]
+        for transport in transports:
+            transport.abort.side_effect = partial(
+                setattr, transport.is_closing, "return_value", True
+            )
+            protocol = connections.BoundedProtocol(config, state, {})
+            protocol.connection_made(transport)
+        for protocol in state.connections:
+            protocol._stop_waiting()
+        return transports
+
+    closed = [transport.abort.called for transport in asyncio.run(open_connections())]
+    assert closed == [True] * 4 + [False] * 8
 
 
 def test_a_half_sent_head_has_a_deadline(gray_model_file: Path) -> None:
