@@ -38,11 +38,15 @@ demo: $(RUNTIME) engine  ## denoise a photo and write demo.png; installs only wh
 
 test: lint type pytest test-baseline  ## lint, type check, and run all tests
 
+# Many tests wait for processes that they have started, so there is one worker more than CPUs; but
+# few, for the engine has threads of its own.
+WORKERS ?= 3
+
 pytest: setup  ## the tests and the examples in docstrings
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 test-baseline: setup  ## the numerical tests with each smaller instruction set, and with fewer CPU features
-	$(BIN)/python -m scripts.baseline
+	$(BIN)/python -m scripts.baseline --numprocesses $(WORKERS) --dist worksteal
 
 ENGINE_CODE = $(wildcard engine/*/*.[ch] engine/*/*.cpp engine/src/*/*.h)
 
