@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlnet.cli.arguments import Subparsers, add_data_range, add_max_pixels, add_overwrite
+from nlnet.cli.arguments import Parser, add_data_range, add_max_pixels, add_overwrite
 from nlnet.cli.compare import distinct_names
 from nlnet.cli.drawing import write_drawing
 from nlnet.cli.messages import error_line
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from nlnet.noise.record import Noise
 
-_DESCRIPTION = """\
+NAME = "noise"
+SUMMARY = "report what kind of noise images have"
+DESCRIPTION = """\
 Report what kind of noise images have, and how strong it is: white noise, photon noise that grows
 with the brightness, or the correlated noise of photos as cameras save them. Nothing is denoised.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet noise photo.jpg
   nlnet noise cells.tif -o noise.png                 draw it (needs matplotlib)
@@ -70,15 +72,8 @@ class Found(NamedTuple):
         return json.dumps({"source": self.name, **page, "noise": json.loads(record)})
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "noise",
-        help="report what kind of noise images have",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="noisy image")
     parser.add_argument(
         "-o",
@@ -96,7 +91,6 @@ def add_parser(commands: Subparsers) -> None:
     add_data_range(parser)
     add_max_pixels(parser)
     add_overwrite(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
