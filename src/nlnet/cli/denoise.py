@@ -140,9 +140,9 @@ def _add_noise_options(parser: Parser) -> None:
         "--mask",
         type=Path,
         metavar="FILE",
-        help="image that marks pixels to leave out: where it is not 0, the input stays as it is and "
-        "does not influence other pixels; it has one page, or as many as the input (NaN is always "
-        "left out)",
+        help="image that marks pixels to leave out: where it is not 0, the input stays as it is "
+        "and does not influence other pixels; it has one page, or as many as the input; NaN "
+        "is always left out",
     )
 
 
