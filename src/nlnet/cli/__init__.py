@@ -91,7 +91,15 @@ def build_parser() -> Parser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
-        command.add_parser(commands)
+        added = commands.add_parser(
+            command.NAME,
+            help=command.SUMMARY,
+            description=command.DESCRIPTION,
+            epilog=command.EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(added)
+        added.set_defaults(run=command.run)
     parser.commands = commands.choices
     return parser
 

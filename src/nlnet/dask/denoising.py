@@ -25,7 +25,7 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.model.loading import choose_model, family_of, load_model, shipped_models
+from nlnet.model.loading import AUTO, choose_model, family_of, load_model, shipped_models
 from nlnet.model.model import Model
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
@@ -38,7 +38,7 @@ def denoise(
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
     mask: Any = None,
-    model: str | os.PathLike[str] | Model = "auto",
+    model: str | os.PathLike[str] | Model = AUTO,
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
@@ -201,7 +201,7 @@ def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[
     chosen = choose_model(model, channels, sigma=25.0)
     reaches = [chosen.config.reach]
     if not _is_own(model):
-        family = family_of(chosen.name) if model == "auto" else model
+        family = family_of(chosen.name) if model == AUTO else model
         members = [name for name in shipped_models() if family_of(name) == family]
         reaches += [load_model(name).config.reach for name in members]
     return chosen, max(reaches)
@@ -210,4 +210,4 @@ def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[
 def _is_own(model: str | os.PathLike[str] | Model) -> bool:
     """Tell a model of the user's, which goes along with the chunks, from the name of ours."""
     shipped = shipped_models()
-    return not (model == "auto" or model in shipped or model in set(map(family_of, shipped)))
+    return not (model == AUTO or model in shipped or model in set(map(family_of, shipped)))

@@ -15,7 +15,7 @@ from nlnet.arrays import Array, Box
 from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.samples import SampledPlanes
 from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
-from nlnet.denoising.image import FAR_ABOVE, find_box
+from nlnet.denoising.image import FAR_ABOVE, find_box, nothing_to_remove
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
@@ -46,10 +46,8 @@ class PagePlan:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to remove, or nothing that float32 could tell apart."""
-        noise = self.noise
-        negligible = noise.sigma is not None and noise.sigma <= self.span * np.finfo(np.float32).eps
-        return noise.kind == "none" or bool(negligible)
+        """Whether the page stays as it is."""
+        return nothing_to_remove(self.noise, self.span)
 
     def to_json(self) -> str:
         """Return the plan as a line of JSON."""

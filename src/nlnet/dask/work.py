@@ -46,11 +46,6 @@ class Work:
     max_memory: int | None
     device: str
 
-    @property
-    def page_axes(self) -> int:
-        """How many axes a page has."""
-        return 2 if self.channel_axis is None else 3
-
     def mask_axes(self, ndim: int) -> tuple[int, ...]:
         """Return the axes of an array that a mask has as well: all but that of the channels."""
         channels = None if self.channel_axis is None else self.channel_axis % ndim

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,10 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.denoising.strength import Strength
-from nlnet.errors import InputError
-from nlnet.inputs import (
-    check_finite,
-    find_data_range,
-)
+from nlnet.errors import InputError, about
+from nlnet.inputs import check_finite, find_data_range
 from nlnet.masks import fill_hidden, with_mask_of
+from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.noise.blocks import sample_tiles
 from nlnet.noise.deciding import decide_noise
@@ -42,7 +38,7 @@ def denoise_stack(
     strength: Strength = 1.0,
     mask: Any = None,
     rgb: bool | None = None,
-    model: str | os.PathLike[str] | Model = "auto",
+    model: str | os.PathLike[str] | Model = AUTO,
     data_range: float | None = None,
     clip: bool | None = None,
     threads: int | None = None,
@@ -136,7 +132,7 @@ def denoise_stack(
     for number, index in enumerate(np.ndindex(pages)):
         page = _read_page(data, index)
         image = _without_alpha(page, image_axes)
-        with _naming(number, count):
+        with about(_page(number, count)):
             result = denoise_page(
                 image,
                 sigmas.item(index),
@@ -192,15 +188,9 @@ def _without_alpha(page: Array, image_axes: int) -> Array:
     return page[..., :3] if image_axes == 3 else page
 
 
-@contextlib.contextmanager
-def _naming(number: int, count: int) -> Iterator[None]:
-    """Say of which page an error is."""
-    try:
-        yield
-    except InputError as error:
-        if count == 1:
-            raise
-        raise InputError(f"Page {number + 1} of {count}: {error}") from error
+def _page(number: int, count: int) -> str:
+    """Return what errors call a page, empty if it is the only one."""
+    return "" if count == 1 else f"Page {number + 1} of {count}"
 
 
 def _find_common_noise(
@@ -219,7 +209,7 @@ def _find_common_noise(
         index = tuple(map(int, np.unravel_index(number, pages)))
         page = _read_page(data, index)
         image, axis = _without_alpha(page, image_axes), -1 if image_axes == 3 else None
-        with _naming(int(number), count):
+        with about(_page(int(number), count)):
             planes, _ = fill_hidden(image, masks.of(index), axis)
             check_finite(planes)
         parts += [tile.copy() for tile in sample_tiles(planes)]

@@ -24,7 +24,7 @@ from nlnet.images.writing import (
     PLAIN,
     WritingOptions,
     changed_values,
-    check_pages,
+    check_alike,
     depth_of,
     has_alpha,
     prepare,
@@ -179,7 +179,7 @@ def encode_pages(pages: Sequence[ImageFile], suffix: str, options: WritingOption
     """Return pages of one size and kind as `encode` returns a single one."""
     target = format_of(f"image{suffix}")
     pages = list(pages)
-    check_pages(pages)
+    check_alike(pages)
     check_holds(target, pages[0], len(pages), options)
     prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
     return target.codec.encode(prepared, options)

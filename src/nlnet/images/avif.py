@@ -16,7 +16,7 @@ from nlnet.images.libvips import (
     animation_error,
     assemble,
     get_field,
-    reason_of,
+    vips_reason,
 )
 from nlnet.images.metadata import Metadata, fits
 from nlnet.images.writing import PLAIN, WritingOptions
@@ -75,9 +75,9 @@ class AvifCodec(VipsCodec):
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Tell damage from HEVC, the compression of HEIC, which the wheel of libvips lacks."""
-        if "codec" in reason_of(error).lower() or "unsupported" in reason_of(error).lower():
+        if "codec" in vips_reason(error).lower() or "unsupported" in vips_reason(error).lower():
             return FileError(
                 f"Cannot read {source.name!r}: it is compressed in a way that is not supported "
-                f"({reason_of(error)}); convert it to PNG, TIFF or JPEG."
+                f"({vips_reason(error)}); convert it to PNG, TIFF or JPEG."
             )
         return super().unreadable(source, error)

@@ -115,7 +115,7 @@ class VipsCodec:
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Return the error for a file that libvips could not read."""
-        return source.damaged(self.name, reason_of(error))
+        return source.damaged(self.name, vips_reason(error))
 
     def save(self, image: VipsImage, **options: Any) -> bytes:
         """Encode an assembled image."""
@@ -125,7 +125,7 @@ class VipsCodec:
             )
         except pyvips.Error as error:
             raise FileError(
-                f"Cannot encode the image as {self.name}: {reason_of(error)}."
+                f"Cannot encode the image as {self.name}: {vips_reason(error)}."
             ) from error
         return encoded
 
@@ -173,7 +173,7 @@ def get_field(image: VipsImage, name: str, default: Any) -> Any:
     return image.get(name) if image.get_typeof(name) else default
 
 
-def reason_of(error: pyvips.Error) -> str:
+def vips_reason(error: pyvips.Error) -> str:
     """Return libvips' own words for what went wrong, without its frame around them."""
     lines = [line.strip() for line in str(error).splitlines()[1:] if line.strip()]
     return lines[0].split(": ", 1)[-1].rstrip(".") if lines else ""

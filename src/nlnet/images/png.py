@@ -7,11 +7,10 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 from nlnet.images import photoshop
 from nlnet.images.content import ImageFile, Source
-from nlnet.images.exif import Resolution
+from nlnet.images.exif import METRES_PER_INCH, Resolution
 from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage, animation_error
 from nlnet.images.metadata import Metadata, Part, fits
 
@@ -31,7 +30,6 @@ _TEXT = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text"}
 _XMP = b"XML:com.adobe.xmp\0"
 _RAW_IPTC = b"Raw profile type iptc\0"
 """How ImageMagick, Exiv2 and ExifTool keep IPTC, for which PNG has no chunk."""
-_METRES_PER_INCH = Fraction(254, 10_000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +171,7 @@ def _resolution(chunks: Sequence[_Chunk]) -> Resolution | None:
         if chunk.kind == b"pHYs" and len(chunk.body) == 9:
             x, y, unit = struct.unpack(">IIB", chunk.body)
             if unit == 1 and x and y:
-                return Resolution(x * _METRES_PER_INCH, y * _METRES_PER_INCH)
+                return Resolution(x * METRES_PER_INCH, y * METRES_PER_INCH)
     return None
 
 
@@ -184,7 +182,7 @@ def _chunks_of(metadata: Metadata) -> list[_Chunk]:
         chunks.append(_Chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(metadata.icc)))
     resolution = metadata.resolution_for("PNG")
     if resolution is not None:
-        x, y = (round(number / _METRES_PER_INCH) for number in (resolution.x, resolution.y))
+        x, y = (round(number / METRES_PER_INCH) for number in (resolution.x, resolution.y))
         if max(x, y) < 2**31:
             chunks.append(_Chunk(b"pHYs", struct.pack(">IIB", x, y, 1)))
     resources = metadata.all_resources()

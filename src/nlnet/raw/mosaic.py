@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from nlnet.arrays import FloatArray
+from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
 from nlnet.model.loading import AUTO, choose_model
@@ -60,7 +61,7 @@ def denoise_mosaic(
     white_balance: Sequence[float] = (1.0, 1.0, 1.0),
     threads: int | None = None,
     max_memory: int | None = None,
-    device: str = "cpu",
+    device: str = CPU,
     progress: Progress | None = None,
 ) -> FloatArray:
     """Remove the photon and read noise of a sensor's mosaic.

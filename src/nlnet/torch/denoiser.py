@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import nlnet
 from nlnet.errors import InputError
 from nlnet.inputs import KINDS
-from nlnet.model.loading import choose_model
+from nlnet.model.loading import AUTO, choose_model
 from nlnet.model.model import Model
 from nlnet.torch.module import NLNet
 
@@ -63,7 +63,7 @@ class Denoiser(nn.Module):
 
     def __init__(
         self,
-        model: str | os.PathLike[str] | Model = "auto",
+        model: str | os.PathLike[str] | Model = AUTO,
         *,
         clip: bool = True,
         threads: int | None = None,

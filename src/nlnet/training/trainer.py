@@ -18,7 +18,7 @@ from nlnet.evaluation.checkout import checkout_commit
 from nlnet.model.model import Model
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
-from nlnet.training.checkpoints import Checkpoint, Progress
+from nlnet.training.checkpoints import Checkpoint, RunProgress
 from nlnet.training.data import CropSource, Pictures, validation_batch
 from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase
@@ -71,7 +71,7 @@ class Trainer:
         if checkpoint is None:
             first = 0 if settings.start is None else settings.network.stages
             parameters = team.broadcast(lambda: starting_parameters(settings))
-            self._progress = Progress(phase=first)
+            self._progress = RunProgress(phase=first)
         else:
             # Only their shapes and precision matter.
             parameters = tuple(
@@ -95,7 +95,7 @@ class Trainer:
     def train(self) -> bool:
         """Run the phases that are left; return False if asked to stop before the end."""
         progress = self._progress
-        if progress == Progress(phase=progress.phase):
+        if progress == RunProgress(phase=progress.phase):
             self._save(None)  # now one learns whether it can be saved, not minutes later
         try:
             while progress.phase <= self._settings.network.stages:

@@ -17,11 +17,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from nlnet.errors import InputError
+from nlnet.progress import Progress
 from nlnet.web.heap import Heap
 
 Result = TypeVar("Result")
-Progress = Callable[[float], bool]
-"""What a job calls between its parts; it returns False to stop the work."""
 
 _FIRST_GUESS_SECONDS = 1.0
 _MEMORY = 0.7
