@@ -153,7 +153,7 @@ def running_server(
 ) -> tuple[ServerProcess, threading.Thread, list[httpx.Response]]:
     """A server with an image at hand, and the answer to it once it is there."""
     server = ServerProcess(*model_options(model_file))
-    data = encode(ImageFile(random_image((3000, 3000))), ".png")
+    data = encode(ImageFile(random_image((2000, 2500))), ".png")
     answers: list[httpx.Response] = []
     files, fields = {"file": ("a.png", data)}, {"sigma": "20", "job": "the-only-job"}
 
