@@ -228,7 +228,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _noise(text: str) -> str | Noise | None:
-    """Return a kind of noise, the record in a file, or None if it is to be estimated."""
+    """Return a kind of noise, the record in a file, or None to estimate it."""
     from nlnet.noise.record import KINDS, Noise
 
     if text == "auto":

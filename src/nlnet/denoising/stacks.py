@@ -59,17 +59,17 @@ def denoise_stack(
         correlated noise.
     noise : str or Noise, optional
         As for :func:`nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a record. By
-        default it is found out.
+        default it is estimated.
     per_page : bool, optional
-        Whether noise that is not given is estimated for every page. If not, it is estimated once,
-        from a sample of up to 8 pages: as it should be where all pages were taken in the same way,
-        and no page shall look smoother than its neighbors.
+        Whether noise that is not given is estimated for every page separately. False estimates it
+        once, from a sample of up to 8 pages: for stacks whose pages were all taken in the same way,
+        so that no page looks smoother than its neighbors.
     strength : float or pair of floats, optional
         As for :func:`nlnet.denoise`.
     mask : array of bool, optional
         True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
-        the axes in front. Masked arrays bring their own, and NaN is left out, too; at most half of
-        a page may be left out.
+        the axes in front. Masked arrays bring their own, and NaN is always left out. At most half
+        of a page may be left out.
     rgb : bool, optional
         Whether the last axis holds colors, which is ``layer.rgb`` in napari. By default it does if
         there are more than two axes and the last has length 3 or 4.
@@ -234,7 +234,7 @@ def _as_array(stack: Any) -> Any:
 
 
 def _is_tensor(stack: Any) -> bool:
-    # Who has a tensor has imported torch; nobody else shall have to.
+    # If there is a tensor, torch is imported already; do not import it otherwise.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(stack, torch.Tensor)
 

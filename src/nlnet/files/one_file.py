@@ -87,7 +87,7 @@ def denoise_file(
     """Denoise a file and write the result in the format that the target's suffix names.
 
     A file in which no noise is found is copied as it is, if the format stays the same. A raw file
-    is developed; what it looks like without denoising is in the outcome if `keep_before` says so.
+    is developed; with `keep_before`, the outcome also has the picture without denoising.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How files are denoised: what the commands, clusters and programs say about it."""
+"""How to denoise files: the settings of commands, clusters and programs."""
 
 from __future__ import annotations
 
