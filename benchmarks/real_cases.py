@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 import nlnet
+from benchmarks.camera import Camera
 from benchmarks.estimator import bsd68_paths
 from benchmarks.pictures import CHANNELS
 from nlnet.arrays import Array
 from nlnet.evaluation.datasets import read_clean
 from nlnet.images import read_image
 from nlnet.noise import add_noise
-from nlnet.noise.camera import Camera
 from nlnet.noise.stabilisation import Anscombe
 
 SIGMAS = (5, 15, 25, 50)

@@ -10,10 +10,10 @@ import numpy as np
 import pyvips
 
 import nlnet
+from benchmarks.camera import Camera
 from nlnet.atomic import write_atomically
 from nlnet.evaluation.comparison import compare
 from nlnet.images import ImageFile, read_image
-from nlnet.noise.camera import Camera
 from scripts.results import PROJECT
 
 IMAGES = PROJECT / "docs" / "images"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,12 @@ from nlnet.engine import tasks
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
-from nlnet.network.parameters import StageParameters, filters_from_mix, odd_from_half
+from nlnet.network.parameters import (
+    StageParameters,
+    dct_basis,
+    normalize_rows,
+    odd_from_half,
+)
 from nlnet.network.potentials import cubic_basis, table_intervals, table_step
 from nlnet.network.prepared import make_network
 from nlnet.network.recursion import BOX, denoise_rows
@@ -20,6 +26,11 @@ TILE_COLUMNS = 64
 
 SMALL = NetworkConfig(stages=2, patch_size=3, group_size=3, window=5, rbf_count=11, odd=False)
 """Few filters and wide Gaussians: central differences of every entry take seconds."""
+
+
+def filters_from_mix(mix: np.ndarray) -> np.ndarray:
+    """Filters that are mixtures of DCT atoms: zero mean and unit norm, whatever the mix."""
+    return normalize_rows(mix) @ dct_basis(math.isqrt(len(mix) + 1))
 
 
 def random_stages(config: NetworkConfig, seed: int = 0) -> tuple[StageParameters, ...]:

@@ -16,7 +16,7 @@ import nlnet.model.loading
 from nlnet.cli import main
 from nlnet.errors import FileError
 from nlnet.files.many_files import run_jobs
-from nlnet.files.plan import Job
+from nlnet.files.plan import FileJob
 from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, read_image, write_image
 
@@ -141,7 +141,7 @@ def test_existing_outputs_are_skipped_or_replaced_as_asked(
 
 
 def test_an_output_that_another_run_wrote_meanwhile(folder: Path, tmp_path: Path) -> None:
-    job = Job(folder / "a.png", tmp_path / "a.png")
+    job = FileJob(folder / "a.png", tmp_path / "a.png")
     job.target.write_bytes(b"precious")
     (report,) = run_jobs([job], Settings(sigma=25))
     assert (report.findings, report.error) == (None, None)

@@ -17,7 +17,7 @@ from pictures import noisy_pixels
 
 from nlnet.files.claims import claim, remove_dead_claims
 from nlnet.files.many_files import run_jobs, split_jobs, work_on
-from nlnet.files.plan import Job
+from nlnet.files.plan import FileJob
 from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, read_image, write_image
 
@@ -79,7 +79,7 @@ def test_the_claim_of_a_killed_process_is_void(tmp_path: Path) -> None:
 
 
 def test_a_file_in_work_elsewhere_is_left_to_it(tmp_path: Path, gray_model_file: Path) -> None:
-    job = Job(tmp_path / "in.png", tmp_path / "out" / "in.png")
+    job = FileJob(tmp_path / "in.png", tmp_path / "out" / "in.png")
     write_image(job.source, ImageFile(noisy_pixels(np.uint8)))
     job.target.parent.mkdir()
     settings = Settings(sigma=25.0, model=gray_model_file)
@@ -100,7 +100,7 @@ def test_two_runs_that_overwrite(tmp_path: Path, gray_model_file: Path) -> None:
         image = ImageFile(noisy_pixels(np.uint8, seed=number))
         write_image(tmp_path / f"{number}.png", image)
         (tmp_path / f"out-{number}.png").write_bytes(b"old")
-        jobs.append(Job(tmp_path / f"{number}.png", tmp_path / f"out-{number}.png"))
+        jobs.append(FileJob(tmp_path / f"{number}.png", tmp_path / f"out-{number}.png"))
     runs = [split_jobs(jobs, overwrite=True) for _ in range(2)]
     assert [existing for _, existing in runs] == [[], []]
     settings = Settings(sigma=25.0, model=gray_model_file, threads=1)

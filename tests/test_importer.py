@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import filters_from_mix
 from scipy.io import savemat
 
 from nlnet.errors import FileError, ModelError
 from nlnet.model.loading import load_model
 from nlnet.model.matlab import import_author_model
-from nlnet.network.parameters import dct_basis, filters_from_mix
+from nlnet.network.parameters import dct_basis
 
 SHARED = Path(os.environ.get("NLNET_SHARED", Path(__file__).parents[2] / "shared"))
 MEMBERS, GAUSSIANS = 8, 51

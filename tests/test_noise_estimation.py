@@ -10,11 +10,11 @@ import pytest
 from paths import PROJECT
 
 import nlnet
+from benchmarks.camera import Camera
 from nlnet.errors import InputError
 from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
 from nlnet.noise.blocks import halve, sample_tiles
-from nlnet.noise.camera import Camera
 from nlnet.noise.deciding import pyramid_sigmas
 
 pytestmark = pytest.mark.numerical

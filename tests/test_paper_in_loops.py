@@ -7,14 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 import slow
+from cases import filters_from_mix
 
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import (
-    StageParameters,
-    filters_from_mix,
-    initial_parameters,
-    odd_from_half,
-)
+from nlnet.network.parameters import StageParameters, initial_parameters, odd_from_half
 
 pytestmark = pytest.mark.numerical
 

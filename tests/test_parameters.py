@@ -12,9 +12,9 @@ from nlnet.network.parameters import (
     StageParameters,
     check_parameters,
     dct_basis,
-    filters_from_mix,
     half_from_odd,
     initial_parameters,
+    normalize_rows,
     odd_from_half,
 )
 
@@ -32,25 +32,12 @@ def test_dct_basis_is_scipys_without_dc(patch_size):
     np.testing.assert_allclose(coefficients, dctn(patch, norm="ortho").ravel()[1:], atol=1e-12)
 
 
-def test_filters_from_mix_have_zero_mean_and_unit_norm():
-    filters = filters_from_mix(np.random.default_rng(1).standard_normal((48, 48)))
-    assert filters.shape == (48, 49)
-    np.testing.assert_allclose(filters.sum(axis=1), 0, atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(filters, axis=1), 1, rtol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(24, 23), (23, 23)])
-def test_filters_from_mix_names_a_wrong_shape(shape):
-    with pytest.raises(ModelError, match=rf"\({shape[0]}, {shape[1]}\)"):
-        filters_from_mix(np.ones(shape))
-
-
 @pytest.mark.parametrize("value", [0.0, np.nan])
-def test_filters_from_mix_needs_a_direction(value):
+def test_every_row_needs_a_direction(value):
     mix = np.eye(24)
     mix[3] = value
     with pytest.raises(ModelError, match="zero or not finite"):
-        filters_from_mix(mix)
+        normalize_rows(mix)
 
 
 @pytest.mark.parametrize("rbf_count", [2, 5, 62, 63])

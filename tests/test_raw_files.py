@@ -16,8 +16,8 @@ from nlnet.evaluation.metrics import psnr
 from nlnet.files.one_file import denoise_file
 from nlnet.files.settings import Settings
 from nlnet.images import read_image
+from nlnet.images.raw_files import has_raw_suffix
 from nlnet.noise.record import Noise
-from nlnet.raw import is_raw
 from nlnet.raw.development import Development
 from nlnet.raw.files import RawSettings, denoise_raw_file
 from tests.raw_cases import (
@@ -338,5 +338,5 @@ def test_a_real_file(shared: Path, tmp_path: Path) -> None:
 
 
 def test_names() -> None:
-    assert is_raw(Path("a/B.NEF"))
-    assert not is_raw("a.tif")
+    assert has_raw_suffix(Path("a/B.NEF"))
+    assert not has_raw_suffix("a.tif")

@@ -6,6 +6,9 @@ that sentence and exits with code 2; anything else that escapes is a bug.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class NLNetError(Exception):
     """Base of every error nlnet raises on purpose."""
@@ -43,6 +46,25 @@ def cannot(act: str, error: Exception) -> FileError:
     FileError("Cannot read 'a.png': No such file or directory.")
     """
     return FileError(f"Cannot {act}: {reason_of(error)}.")
+
+
+@contextmanager
+def about(subject: str) -> Iterator[None]:
+    """Put the subject, unless it is empty, in front of the message of an `InputError`.
+
+    Examples
+    --------
+    >>> with about("'a.tif', page 2"):
+    ...     raise InputError("It is empty.")
+    Traceback (most recent call last):
+    nlnet.errors.InputError: 'a.tif', page 2: It is empty.
+    """
+    try:
+        yield
+    except InputError as error:
+        if not subject:
+            raise
+        raise InputError(f"{subject}: {error}") from error
 
 
 class Cancelled(NLNetError):  # noqa: N818 - it is the user's wish, not an error

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from nlnet.cli.arguments import (
-    Subparsers,
+    Parser,
     add_data_range,
     add_max_pixels,
     add_overwrite,
@@ -16,27 +16,22 @@ from nlnet.cli.arguments import (
 from nlnet.cli.output import check_output
 from nlnet.cli.writing import add_writing, writing_options
 
-_DESCRIPTION = """\
+NAME = "add-noise"
+SUMMARY = "add noise to an image, for tests"
+DESCRIPTION = """\
 Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
 rounded and kept in the data range, signed and 32-bit ones in what their type holds; floating values
 (TIFF, npy) are neither, as in experiments.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet add-noise clean.png -o noisy.png --sigma 25
   nlnet add-noise clean.tif -o noisy.tif --sigma 10 --seed 3
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "add-noise",
-        help="add noise to an image, for tests",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("input", type=Path, metavar="IN", help="clean image")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="OUT", help="noisy image to write"
@@ -47,7 +42,6 @@ def add_parser(commands: Subparsers) -> None:
     add_max_pixels(parser)
     add_overwrite(parser)
     add_writing(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -11,8 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from nlnet.cli.messages import error_line
 
-# A string: argparse's class takes a parameter for the type checker only.
-Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
+# A string: the class has no public name.
 Container: TypeAlias = "argparse._ActionsContainer"
 """A parser, or a group of its options."""
 

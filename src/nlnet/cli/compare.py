@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nlnet.cli.arguments import (
-    Subparsers,
+    Parser,
     add_data_range,
     add_max_pixels,
     add_overwrite,
@@ -18,12 +18,14 @@ from nlnet.cli.arguments import (
 from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
 
-_DESCRIPTION = """\
+NAME = "compare"
+SUMMARY = "show images side by side, with PSNR and SSIM"
+DESCRIPTION = """\
 Show images side by side, each with an enlarged detail, and their PSNR and SSIM compared with the
 first one, which is the clean image. PSNR and SSIM are also printed; for stacks, the means over all
 pages.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet compare clean.png noisy.png denoised.png -o figure.png
   nlnet compare clean.tif noisy.tif ours.tif theirs.tif -o figure.png --crop 310,120
@@ -31,15 +33,8 @@ examples:
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "compare",
-        help="show images side by side, with PSNR and SSIM",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("clean", type=Path, metavar="CLEAN", help="the clean image")
     parser.add_argument(
         "others", type=Path, nargs="+", metavar="IMAGE", help="the noisy image and results"
@@ -63,7 +58,6 @@ def add_parser(commands: Subparsers) -> None:
     add_data_range(parser)
     add_max_pixels(parser)
     add_overwrite(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -99,7 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
-    """Return the files' names, with as many folders before them as it takes to tell them apart.
+    """Return the files' names, with as many of their folders as needed to make them distinct.
 
     Examples
     --------

@@ -9,17 +9,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers
+from nlnet.cli.arguments import Parser
 from nlnet.cli.extras import needs_extra
 
 SHELLS = ("bash", "zsh", "fish")
 
-_DESCRIPTION = """\
+NAME = "completion"
+SUMMARY = "print a completion script for your shell"
+DESCRIPTION = """\
 Print a script that lets your shell complete commands, options, models and file names. It contains
 the models of this version of nlnet, so print it again after an update. Printing it needs shtab (pip
 install 'nlnet[completion]'); the script itself needs nothing.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet completion bash > ~/.local/share/bash-completion/completions/nlnet
   nlnet completion zsh > "${fpath[1]}/_nlnet"
@@ -29,17 +31,9 @@ It works in new shells. To try it in this one: source <(nlnet completion bash)
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "completion",
-        help="print a completion script for your shell",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

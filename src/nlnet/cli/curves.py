@@ -6,38 +6,32 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers
+from nlnet.cli.arguments import Parser
 from nlnet.cli.drawing import add_drawing, write_drawing
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DESCRIPTION = """\
+NAME = "curves"
+SUMMARY = "draw training curves"
+DESCRIPTION = """\
 Draw the training curves of one or several runs of 'nlnet train', over time and over epochs. It
 needs matplotlib: pip install 'nlnet[plot]'.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet curves runs/toy -o toy.png
   nlnet curves runs/gray-5x5-s25 runs/gray-5x5-s25-lbfgs -o adam-lbfgs.pdf
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "curves",
-        help="draw training curves",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "runs", type=Path, nargs="+", metavar="RUN", help="folder of a run, or a log.jsonl"
     )
     add_drawing(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -56,7 +50,7 @@ def _draw(paths: list[Path]) -> Figure:
 
 
 def _name(run: Path) -> str:
-    """Return the name of the run's folder, or of a log that was given a name of its own."""
+    """Return the name of the run's folder, or of the log file if that has been renamed."""
     from nlnet.training.log import FILE_NAME
 
     path = run.resolve()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import (
-    Subparsers,
+    Parser,
     add_data_range,
     add_max_pixels,
     add_overwrite,
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     from nlnet.files.settings import Settings
     from nlnet.noise.record import Noise
 
-_DESCRIPTION = """\
+NAME = "denoise"
+SUMMARY = "remove noise from image files"
+DESCRIPTION = """\
 Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (also stacks), PGM, PPM and npy.
 Bit depth, transparency, color profile, EXIF and resolution are kept. Raw files of cameras are
 denoised before they are developed. Images of any size in zarr folders and OME-TIFF files are
 denoised block by block, on this machine or on a Dask cluster.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet denoise noisy.png -o clean.png
   nlnet denoise noisy.png -o clean.png --sigma 25 --preview look.png
@@ -64,15 +66,8 @@ a folder, files that exist there are skipped, so an interrupted run continues wh
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "denoise",
-        help="remove noise from image files",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "inputs", nargs="+", metavar="IN", help="noisy images, folders of them, or patterns"
     )
@@ -84,36 +79,7 @@ def add_parser(commands: Subparsers) -> None:
         help="denoised image, whose suffix sets the format; a folder for several inputs; - for "
         "standard output",
     )
-    add_sigma(parser, automatic=True)
-    parser.add_argument(
-        "--noise",
-        default="auto",
-        metavar="KIND",
-        help="kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
-        "a JSON file written by 'nlnet noise --json' (default: auto, estimated)",
-    )
-    add_data_range(parser)
-    parser.add_argument(
-        "--model",
-        default="auto",
-        metavar="M",
-        help="family, model name or model file (default: gray-5x5 or color-5x5)",
-    )
-    parser.add_argument(
-        "--strength",
-        type=shares,
-        default=1.0,
-        metavar="X",
-        help="share of the noise to remove, from 0 to 1; or two, such as 0.5,1, for luma (grain) "
-        "and chroma (color blotches) (default: 1)",
-    )
-    parser.add_argument(
-        "--mask",
-        type=Path,
-        metavar="FILE",
-        help="image whose pixels other than 0 are left out of what is denoised, and of what is "
-        "looked at for it; of one page, or as many as the input; NaN is left out in any case",
-    )
+    _add_noise_options(parser)
     parser.add_argument(
         "--preview",
         type=Path,
@@ -142,6 +108,46 @@ def add_parser(commands: Subparsers) -> None:
     )
     add_overwrite(files)
     add_development(parser)
+    _add_machine_options(parser)
+
+
+def _add_noise_options(parser: Parser) -> None:
+    """Add the options that say what to remove, and with which model."""
+    add_sigma(parser, automatic=True)
+    parser.add_argument(
+        "--noise",
+        default="auto",
+        metavar="KIND",
+        help="kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
+        "a JSON file written by 'nlnet noise --json' (default: auto, estimated)",
+    )
+    add_data_range(parser)
+    parser.add_argument(
+        "--model",
+        default="auto",
+        metavar="M",
+        help="family, model name or model file (default: gray-5x5 or color-5x5)",
+    )
+    parser.add_argument(
+        "--strength",
+        type=shares,
+        default=1.0,
+        metavar="X",
+        help="share of the noise to remove, from 0 to 1; or two, such as 0.5,1, for luma (grain) "
+        "and chroma (color blotches) (default: 1)",
+    )
+    parser.add_argument(
+        "--mask",
+        type=Path,
+        metavar="FILE",
+        help="image that marks pixels to leave out: where it is not 0, the input stays as it is "
+        "and does not influence other pixels; it has one page, or as many as the input; NaN "
+        "is always left out",
+    )
+
+
+def _add_machine_options(parser: Parser) -> None:
+    """Add the options that say what the work may use."""
     limits = parser.add_argument_group("machine")
     add_threads(limits)
     limits.add_argument(
@@ -163,7 +169,6 @@ def add_parser(commands: Subparsers) -> None:
         help="let a Dask cluster denoise zarr, TIFF or a folder of images: the address of its "
         "scheduler, such as tcp://10.0.0.1:8786, or a scheduler file",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -216,7 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _noise(text: str) -> str | Noise | None:
-    """Return a kind of noise, the record in a file, or None if it is to be estimated."""
+    """Return a kind of noise, the record in a file, or None to estimate it."""
     from nlnet.noise.record import KINDS, Noise
 
     if text == "auto":

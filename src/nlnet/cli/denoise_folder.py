@@ -16,8 +16,8 @@ from nlnet.errors import NLNetError
 
 if TYPE_CHECKING:
     from nlnet.dask.schedulers import Cluster
-    from nlnet.files.many_files import Report
-    from nlnet.files.plan import Job, LeftOut
+    from nlnet.files.many_files import FileReport
+    from nlnet.files.plan import FileJob, LeftOut
     from nlnet.files.settings import Settings
     from nlnet.progress import Progress
 
@@ -44,7 +44,7 @@ def denoise_many(
     make_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
     tally = {"written": 0, "exists": 0, "elsewhere": 0, "failed": 0}
-    failed: list[Job] = []
+    failed: list[FileJob] = []
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
@@ -69,13 +69,13 @@ def denoise_many(
     return _EXIT_SOME_FAILED
 
 
-def _existing(job: Job) -> Report:
-    from nlnet.files.many_files import Report
+def _existing(job: FileJob) -> FileReport:
+    from nlnet.files.many_files import FileReport
 
-    return Report(job)
+    return FileReport(job)
 
 
-def _report_lines(report: Report, *, as_json: bool) -> list[str]:
+def _report_lines(report: FileReport, *, as_json: bool) -> list[str]:
     """Report on a file; for people, existing and failed files are reported elsewhere."""
     source, target = report.job.source, report.job.target
     if report.findings is not None:
@@ -87,12 +87,12 @@ def _report_lines(report: Report, *, as_json: bool) -> list[str]:
 
 
 def _reports(
-    jobs: Sequence[Job],
+    jobs: Sequence[FileJob],
     settings: Settings,
     arguments: argparse.Namespace,
     cluster: Cluster | None,
     progress: Progress,
-) -> Iterator[Report]:
+) -> Iterator[FileReport]:
     """Work on the jobs, on the cluster if there is one."""
     from nlnet.files.many_files import run_jobs
 
@@ -101,8 +101,8 @@ def _reports(
     return run_jobs(jobs, settings, workers=arguments.workers, progress=progress)
 
 
-def _with_name(error: NLNetError, job: Job) -> str:
-    """Return the sentence; one about pixels alone does not say of which file."""
+def _with_name(error: NLNetError, job: FileJob) -> str:
+    """Return the message, with the name of the file if it is not in there."""
     names = (repr(str(job.source)), repr(str(job.target)))
     named = any(name in str(error) for name in names)
     return str(error) if named else f"{names[0]}: {error}"
@@ -137,7 +137,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _failures(failed: Sequence[Job], folders: int) -> str:
+def _failures(failed: Sequence[FileJob], folders: int) -> str:
     names = _names([job.source for job in failed])
     if folders:
         names.append(f"and {folders} folders that cannot be read")

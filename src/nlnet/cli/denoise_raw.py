@@ -62,13 +62,9 @@ def add_development(parser: argparse.ArgumentParser) -> None:
 
 def development_of(arguments: argparse.Namespace) -> Development:
     """Return the options as they were given."""
+    import dataclasses
+
     from nlnet.raw.development import Development
 
-    return Development(
-        use_auto_wb=arguments.use_auto_wb,
-        no_auto_bright=arguments.no_auto_bright,
-        bright=arguments.bright,
-        highlight_mode=arguments.highlight_mode,
-        output_color=arguments.output_color,
-        demosaic_algorithm=arguments.demosaic_algorithm,
-    )
+    names = [field.name for field in dataclasses.fields(Development)]
+    return Development(**{name: getattr(arguments, name) for name in names})

@@ -7,18 +7,20 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers, add_seed, add_sigma, add_threads
+from nlnet.cli.arguments import Parser, add_seed, add_sigma, add_threads
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from nlnet.evaluation.protocol import Evaluation, Score
 
-_DESCRIPTION = """\
+NAME = "evaluate"
+SUMMARY = "measure a model on a folder of clean images"
+DESCRIPTION = """\
 Add noise to every image of a folder, denoise it, and compare the result with the original. The
 noise depends only on the seed and on a file's position in sorted order, so results can be repeated.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet evaluate photos/ --sigma 25 --model gray-5x5
   nlnet evaluate photos/ --sigma 25 --model color-5x5 --ids test.txt --json result.json
@@ -28,15 +30,8 @@ adding noise.
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="measure a model on a folder of clean images",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of clean 8-bit images")
     add_sigma(parser)
     parser.add_argument(
@@ -56,7 +51,6 @@ def add_parser(commands: Subparsers) -> None:
         help="also write the results to this file; an existing one is replaced",
     )
     add_threads(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -95,7 +89,7 @@ def _check_json(path: Path) -> None:
 
 
 def format_table(evaluation: Evaluation) -> str:
-    """Lay out an evaluation as a table, one line an image and the means last."""
+    """Lay out an evaluation as a table, one line per image and the means last."""
     width = max(len("image"), *map(len, evaluation.images))
 
     def line(name: str, score: Score) -> str:

@@ -5,35 +5,29 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_overwrite
+from nlnet.cli.arguments import Parser, add_overwrite
 from nlnet.cli.output import check_output
 
-_DESCRIPTION = """\
+NAME = "export"
+SUMMARY = "write a model for programs in other languages"
+DESCRIPTION = """\
 Write a model as one flat block of parameters, which the engine takes from C and other languages;
 docs/engine.md describes it.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet export gray-5x5-s25 -o model.bin
   nlnet export runs/toy/best.safetensors -o toy.bin
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "export",
-        help="write a model for programs in other languages",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="OUT.bin", help="file to write"
     )
     add_overwrite(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

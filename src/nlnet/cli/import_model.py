@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_overwrite
+from nlnet.cli.arguments import Parser, add_overwrite
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
-_DESCRIPTION = """\
+NAME = "import"
+SUMMARY = "convert a published MATLAB model"
+DESCRIPTION = """\
 Convert a model that the paper's author published (a MATLAB file) into a model file of nlnet.
 It needs SciPy: pip install 'nlnet[import]'. Those models are licensed for non-commercial use.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet import nlnet_5x5_std25_joint.mat -o author-s25.safetensors
   nlnet denoise noisy.png -o clean.png --sigma 25 --model author-s25.safetensors
@@ -21,15 +23,8 @@ examples:
 _SUFFIX = ".safetensors"
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "import",
-        help="convert a published MATLAB model",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("input", type=Path, metavar="AUTHOR.mat", help="published model")
     # Without -o, as it was before all commands had it, the second name still works.
     parser.add_argument("place", type=Path, nargs="?", help=argparse.SUPPRESS)
@@ -37,7 +32,6 @@ def add_parser(commands: Subparsers) -> None:
         "-o", "--output", type=Path, metavar="OUT.safetensors", help="model file to write"
     )
     add_overwrite(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -5,35 +5,29 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers
+from nlnet.cli.arguments import Parser
 from nlnet.cli.drawing import add_drawing, write_drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DESCRIPTION = """\
+NAME = "inspect"
+SUMMARY = "draw what a model has learned"
+DESCRIPTION = """\
 Draw what a model has learned: the filters, psi functions, potentials and group weights of every
 stage. It needs matplotlib: pip install 'nlnet[plot]'.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet inspect gray-5x5-s25 -o model.png
   nlnet inspect runs/toy/best.safetensors -o toy.pdf
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "inspect",
-        help="draw what a model has learned",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
     add_drawing(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

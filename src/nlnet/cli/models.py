@@ -5,29 +5,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from nlnet.cli.arguments import Subparsers
+from nlnet.cli.arguments import Parser
 
-_DESCRIPTION = """\
+NAME = "models"
+SUMMARY = "list the models that come with nlnet"
+DESCRIPTION = """\
 List the models that come with nlnet: the noise they are trained for, their size, their mean PSNR
 on the 68 test images of BSD68 at that noise, and how they were trained.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet models
   nlnet denoise noisy.png -o clean.png --sigma 25 --model gray-7x7
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "models",
-        help="list the models that come with nlnet",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
+def add_arguments(parser: Parser) -> None:
+    """Add nothing: the command has no arguments."""
 
 
 def run(arguments: argparse.Namespace) -> None:

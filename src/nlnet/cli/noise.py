@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlnet.cli.arguments import Subparsers, add_data_range, add_max_pixels, add_overwrite
+from nlnet.cli.arguments import Parser, add_data_range, add_max_pixels, add_overwrite
 from nlnet.cli.compare import distinct_names
 from nlnet.cli.drawing import write_drawing
 from nlnet.cli.messages import error_line
 from nlnet.cli.output import check_output
-from nlnet.errors import InputError, NLNetError
+from nlnet.errors import InputError, NLNetError, about
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nlnet.noise.record import Noise
 
-_DESCRIPTION = """\
+NAME = "noise"
+SUMMARY = "report what kind of noise images have"
+DESCRIPTION = """\
 Report what kind of noise images have, and how strong it is: white noise, photon noise that grows
 with the brightness, or the correlated noise of photos as cameras save them. Nothing is denoised.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet noise photo.jpg
   nlnet noise cells.tif -o noise.png                 draw it (needs matplotlib)
@@ -70,15 +71,8 @@ class Found(NamedTuple):
         return json.dumps({"source": self.name, **page, "noise": json.loads(record)})
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "noise",
-        help="report what kind of noise images have",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="noisy image")
     parser.add_argument(
         "-o",
@@ -96,11 +90,10 @@ def add_parser(commands: Subparsers) -> None:
     add_data_range(parser)
     add_max_pixels(parser)
     add_overwrite(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look at every file; one of several that cannot be read does not keep the others away."""
+    """Report on every file; if one of several cannot be read, the others still are."""
     failures: list[NLNetError] = []
     if arguments.output is None:
         _look_at_all(arguments, failures)
@@ -134,12 +127,12 @@ def _look_at_all(arguments: argparse.Namespace, failures: list[NLNetError]) -> l
 
 def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
     from nlnet.images import read_pages
+    from nlnet.images.raw_files import goes_to_libraw
     from nlnet.inputs import find_data_range
     from nlnet.noise.estimation import estimate_noise
-    from nlnet.raw import is_raw
 
     limit = 1_000_000 * arguments.max_pixels
-    if is_raw(path):
+    if goes_to_libraw(path):
         if arguments.data_range is not None:
             raise InputError(
                 f"{str(path)!r} is a raw file, which says itself what white is, so --data-range "
@@ -151,7 +144,7 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
     for number in range(len(pages)):
         page = pages[number]
         shown = number + 1 if len(pages) > 1 else None
-        with _naming(path, shown):
+        with about(repr(str(path)) + ("" if shown is None else f", page {shown}")):
             given = arguments.data_range or page.data_range
             white = find_data_range(page.pixels, given)
             noise = estimate_noise(page.pixels, data_range=white)
@@ -167,23 +160,13 @@ def _look_at_raw(path: Path, limit: int) -> Found:
 
     with opened(path, limit) as raw:
         sensor = Sensor.of(Source.of_path(path), raw)
-        with _naming(path, None):
+        with about(repr(str(path))):
             gain, read = estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)
     if gain > 0:
         noise = Noise.poisson(gain, read)
     else:
         noise = Noise.white(read) if read > 0 else Noise("none", 0.0, Noise.white(1).levels)
     return Found(str(path), None, noise, sensor.white)
-
-
-@contextlib.contextmanager
-def _naming(path: Path, page: int | None) -> Iterator[None]:
-    """Say of which file, and which of its pages, an error about pixels is."""
-    try:
-        yield
-    except InputError as error:
-        place = "" if page is None else f", page {page}"
-        raise InputError(f"{str(path)!r}{place}: {error}") from error
 
 
 def _draw(everything: list[Found]) -> Figure:

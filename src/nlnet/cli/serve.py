@@ -7,18 +7,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Subparsers, positive, whole_number
+from nlnet.cli.arguments import Parser, positive, whole_number
 from nlnet.cli.extras import needs_extra
 
 if TYPE_CHECKING:
     from nlnet.web.limits import Limits
 
-_DESCRIPTION = """\
+NAME = "serve"
+SUMMARY = "serve a web page that denoises images"
+DESCRIPTION = """\
 Serve a web page that denoises images, and its HTTP API. It works offline, keeps uploads in memory
 only, and can be reached only from this machine, unless --host says otherwise. It needs the extra
 'web': pip install 'nlnet[web]'.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet serve                                 then open http://127.0.0.1:8000 in a browser
   nlnet serve --port 9000 --model mine.safetensors
@@ -29,15 +31,8 @@ Ctrl-C or SIGTERM stops the server when the current image is done; a second Ctrl
 _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "serve",
-        help="serve a web page that denoises images",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -87,7 +82,6 @@ def add_parser(commands: Subparsers) -> None:
         metavar="S",
         help="seconds that one image may take (default: 300)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -6,15 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from nlnet.cli.arguments import Subparsers, add_threads
+from nlnet.cli.arguments import Parser, add_threads
 from nlnet.cli.extras import needs_extra
 
-_DESCRIPTION = """\
+NAME = "train"
+SUMMARY = "train a model"
+DESCRIPTION = """\
 Train a model from a recipe: first greedily, stage by stage, then all stages jointly. The folder RUN
 gets a checkpoint, the log (log.jsonl) and the best model on val/ (best.safetensors). This needs
 torch: pip install 'nlnet[train]'.
 """
-_EPILOG = """\
+EPILOG = """\
 examples:
   nlnet train configs/toy.toml --data bsds500/ --out runs/toy
   nlnet train configs/toy.toml --data bsds500/ --out runs/toy --resume
@@ -25,15 +27,8 @@ with bit-identical weights. The 68 test images of BSD68 are always excluded.
 """
 
 
-def add_parser(commands: Subparsers) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "train",
-        help="train a model",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of the command."""
     parser.add_argument("config", type=Path, metavar="CONFIG", help="the recipe, a TOML file")
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="folder with train/, test/ and val/"
@@ -55,7 +50,6 @@ def add_parser(commands: Subparsers) -> None:
         metavar="D",
         help="where to compute: cpu, cuda, mps (default: cpu)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:

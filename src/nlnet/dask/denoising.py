@@ -1,10 +1,10 @@
 """The public entry for dask arrays: the exact halo around every chunk, and nothing computed yet.
 
-What a chunk's pixels become depends on the image around them up to the network's reach, and on
-nothing else: groups are found by (distance, rank of the offset), wherever a pixel lies; the
-projection clips each pixel to a box that is the same everywhere; only at the borders of the image,
-where there is no halo, windows are cut and patches mirrored. So chunks with a halo of the network's
-reach have the groups of the whole image to the bit, and its output but for rounding.
+The result of a pixel depends only on the image within the network's reach around it: groups are
+ordered by (distance, rank of the offset), independently of where the pixel is; the projection clips
+to the same box everywhere; and windows are cut and patches mirrored only at the borders of the
+image, where there is no halo. So chunks with a halo of the network's reach have the same groups as
+the whole image, to the bit, and the same output up to rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.model.loading import choose_model, family_of, load_model, shipped_models
+from nlnet.model.loading import AUTO, choose_model, family_of, load_model, shipped_models
 from nlnet.model.model import Model
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
@@ -38,7 +38,7 @@ def denoise(
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
     mask: Any = None,
-    model: str | os.PathLike[str] | Model = "auto",
+    model: str | os.PathLike[str] | Model = AUTO,
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
@@ -73,10 +73,10 @@ def denoise(
         As for `nlnet.denoise`.
     mask : array of bool, optional
         True for pixels to leave out, as for `nlnet.denoise`: a dask or numpy array, (H, W) for all
-        pages, or with the axes of the pages before. Masked arrays bring their own, and NaN is left
-        out, too. Each chunk is filled together with its halo: at holes larger than that the result
-        is not just that of the whole array. More than half of a page is an error where its values
-        are looked at, as they are if there is a mask.
+        pages, or with the axes of the pages before. Masked arrays bring their own, and NaN is
+        always left out. Each chunk is filled together with its halo, so the result can differ from
+        that of the whole array around holes that are larger than the halo. If there is a mask, or
+        values are looked at for another reason, leaving out more than half of a page is an error.
     model : str, path or Model, optional
         As for `nlnet.denoise`. A model file is read here, not where the chunks are computed.
     data_range : float, optional
@@ -84,7 +84,7 @@ def denoise(
     channel_axis : int, optional
         The axis of an image that holds its channels; the last by default.
     stacked : int, optional
-        How many axes at the front count pages, of which each is an image of its own: 1 for a stack
+        How many axes at the front count pages, each an image of its own: 1 for a stack
         (N, H, W), 3 for (T, C, Z, H, W). Unless the noise is given, it is estimated for every
         page. `channel_axis` counts the axes of a page.
     clip : bool, optional
@@ -201,7 +201,7 @@ def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[
     chosen = choose_model(model, channels, sigma=25.0)
     reaches = [chosen.config.reach]
     if not _is_own(model):
-        family = family_of(chosen.name) if model == "auto" else model
+        family = family_of(chosen.name) if model == AUTO else model
         members = [name for name in shipped_models() if family_of(name) == family]
         reaches += [load_model(name).config.reach for name in members]
     return chosen, max(reaches)
@@ -210,4 +210,4 @@ def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[
 def _is_own(model: str | os.PathLike[str] | Model) -> bool:
     """Tell a model of the user's, which goes along with the chunks, from the name of ours."""
     shipped = shipped_models()
-    return not (model == "auto" or model in shipped or model in set(map(family_of, shipped)))
+    return not (model == AUTO or model in shipped or model in set(map(family_of, shipped)))

@@ -1,4 +1,4 @@
-"""What is to be done with each page, as far as it is known; the rest when pages are looked at."""
+"""Plans for pages: their noise, data range and limits, known now or when they are computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nlnet.arrays import Array, Box
 from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.samples import SampledPlanes
 from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
-from nlnet.denoising.image import FAR_ABOVE, find_box
+from nlnet.denoising.image import FAR_ABOVE, find_box, nothing_to_remove
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
@@ -25,7 +25,7 @@ from nlnet.noise.record import Noise
 
 @dataclasses.dataclass(frozen=True)
 class PagePlan:
-    """What is to be done with a page.
+    """How to denoise a page.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class PagePlan:
     box : (low, high) or None
         Values that the result is kept in.
     average : float
-        Standard deviation of the noise on average, as far as it can be told.
+        Standard deviation of the noise on average over the page.
     """
 
     noise: Noise
@@ -46,10 +46,8 @@ class PagePlan:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to remove, or nothing that float32 could tell apart."""
-        noise = self.noise
-        negligible = noise.sigma is not None and noise.sigma <= self.span * np.finfo(np.float32).eps
-        return noise.kind == "none" or bool(negligible)
+        """Whether the page stays as it is."""
+        return nothing_to_remove(self.noise, self.span)
 
     def to_json(self) -> str:
         """Return the plan as a line of JSON."""
@@ -83,7 +81,7 @@ class Request:
 
     @property
     def estimates(self) -> bool:
-        """Whether something about the noise is to be found out."""
+        """Whether the noise, or a part of it, has to be estimated."""
         if isinstance(self.noise, Noise):
             return False
         return self.sigma is None or self.noise == "camera"
@@ -101,7 +99,7 @@ class Request:
         return self.clip and self.data_range is not None
 
     def plan(self, planes: Array, sigma: float | None) -> PagePlan:
-        """Decide what is to be done with (C, H, W) planes, or a sample of them."""
+        """Decide how to denoise (C, H, W) planes, given them or a sample of them."""
         span = find_data_range(planes, self.data_range)
         noise = decide_noise(planes, span, sigma, self.noise)
         box = None

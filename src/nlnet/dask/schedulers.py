@@ -17,8 +17,8 @@ from distributed import Client, Future, KilledWorker, as_completed
 
 from nlnet.errors import InputError, NLNetError
 from nlnet.files.claims import remove_leftovers
-from nlnet.files.many_files import Report, work_on
-from nlnet.files.plan import Job
+from nlnet.files.many_files import FileReport, work_on
+from nlnet.files.plan import FileJob
 from nlnet.files.settings import Settings
 from nlnet.progress import Progress
 
@@ -63,7 +63,7 @@ class Threads:
                 if progress is not None:
                     progress(done / len(parts))
 
-        # A pool of its own: leaving the block waits for what is still running after an error.
+        # A separate pool, so that leaving the block waits for tasks that still run after an error.
         with concurrent.futures.ThreadPoolExecutor(self._blocks) as pool, Callback(posttask=count):
             return list(compute(*parts, scheduler="threads", pool=pool))
 
@@ -90,9 +90,9 @@ class Cluster:
             return [future.result() for future in futures]
 
     def run_jobs(
-        self, jobs: Sequence[Job], *, progress: Progress | None = None
-    ) -> Iterator[Report]:
-        """Work on files, one a task, and yield what became of each as soon as it is done.
+        self, jobs: Sequence[FileJob], *, progress: Progress | None = None
+    ) -> Iterator[FileReport]:
+        """Work on files, one per task, and yield a report on each as soon as it is done.
 
         The files' names must be absolute, and mean the same everywhere in the cluster.
 
@@ -172,7 +172,7 @@ def _finished(client: Client, futures: list[Future[Any]]) -> Iterator[Future[Any
         client.cancel([future for future in futures if not future.done()])
 
 
-def _work_quietly(job: Job, *, settings: Settings) -> Report:
+def _work_quietly(job: FileJob, *, settings: Settings) -> FileReport:
     return work_on(job, settings, lambda share: True)
 
 

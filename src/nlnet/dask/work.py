@@ -1,4 +1,4 @@
-"""How pages that lie in chunks are denoised: what all their chunks have in common."""
+"""What is the same for all chunks of pages that are denoised."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nlnet.noise.deciding import pyramid_sigmas
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """How pages are denoised; what all their chunks have in common.
+    """How to denoise the chunks of pages.
 
     Parameters
     ----------
@@ -46,11 +46,6 @@ class Work:
     max_memory: int | None
     device: str
 
-    @property
-    def page_axes(self) -> int:
-        """How many axes a page has."""
-        return 2 if self.channel_axis is None else 3
-
     def mask_axes(self, ndim: int) -> tuple[int, ...]:
         """Return the axes of an array that a mask has as well: all but that of the channels."""
         channels = None if self.channel_axis is None else self.channel_axis % ndim
@@ -66,7 +61,7 @@ class Work:
         )
 
     def sigmas(self, plan: PagePlan) -> tuple[float, ...]:
-        """Return what is to be removed at each scale, if the noise is correlated."""
+        """Return the sigma to remove at each scale; empty if the noise is not correlated."""
         if plan.idle or not plan.noise.correlated:
             return ()
         return pyramid_sigmas(plan.noise)[: scales_for(self.shape, len(plan.noise.octaves))]

@@ -40,7 +40,7 @@ _EXPLAINED = 6.0
 
 FAR_ABOVE = 1.5
 _FAR_SHARE = 1e-3
-"""Data with a larger share above so many times its given range has another one."""
+"""If a larger share of the data is above 1.5 times the given range, the range is wrong."""
 
 
 def denoise(
@@ -169,13 +169,11 @@ def denoise(
         reason = (
             "the noise record says that there is none worth removing"
             if decided is noise
-            else f"its noise is estimated as {decided.strength:.3g}, too little to remove beside a "
+            else f"its noise is estimated as {decided.strength:.3g}, too little to remove for a "
             f"data range of {span:g}"
         )
         warnings.warn(f"The image comes back as it is: {reason}.", stacklevel=2)
-    # Below what float32 can tell apart there is nothing to remove.
-    negligible = decided.sigma is not None and decided.sigma <= span * np.finfo(np.float32).eps
-    if decided.kind == "none" or negligible:
+    if nothing_to_remove(decided, span):
         report(1.0)
         return with_mask_of(image, pixels.copy())
     network = Network(
@@ -189,6 +187,12 @@ def denoise(
     if hidden is not None:
         restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
     return with_mask_of(image, from_planes(restored, axis))
+
+
+def nothing_to_remove(noise: Noise, span: float) -> bool:
+    """Tell whether there is no noise, or less than float32 can tell apart from none."""
+    negligible = noise.sigma is not None and noise.sigma <= span * np.finfo(np.float32).eps
+    return noise.kind == "none" or bool(negligible)
 
 
 def find_box(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,10 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.denoising.strength import Strength
-from nlnet.errors import InputError
-from nlnet.inputs import (
-    check_finite,
-    find_data_range,
-)
+from nlnet.errors import InputError, about
+from nlnet.inputs import check_finite, find_data_range
 from nlnet.masks import fill_hidden, with_mask_of
+from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.noise.blocks import sample_tiles
 from nlnet.noise.deciding import decide_noise
@@ -42,7 +38,7 @@ def denoise_stack(
     strength: Strength = 1.0,
     mask: Any = None,
     rgb: bool | None = None,
-    model: str | os.PathLike[str] | Model = "auto",
+    model: str | os.PathLike[str] | Model = AUTO,
     data_range: float | None = None,
     clip: bool | None = None,
     threads: int | None = None,
@@ -67,17 +63,17 @@ def denoise_stack(
         correlated noise.
     noise : str or Noise, optional
         As for :func:`nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a record. By
-        default it is found out.
+        default it is estimated.
     per_page : bool, optional
-        Whether noise that is not given is estimated for every page. If not, it is estimated once,
-        from a sample of up to 8 pages: as it should be where all pages were taken in the same way,
-        and no page shall look smoother than its neighbors.
+        Whether noise that is not given is estimated for every page separately. False estimates it
+        once, from a sample of up to 8 pages: for stacks whose pages were all taken in the same way,
+        so that no page looks smoother than its neighbors.
     strength : float or pair of floats, optional
         As for :func:`nlnet.denoise`.
     mask : array of bool, optional
         True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
-        the axes in front. Masked arrays bring their own, and NaN is left out, too; at most half of
-        a page may be left out.
+        the axes in front. Masked arrays bring their own, and NaN is always left out. At most half
+        of a page may be left out.
     rgb : bool, optional
         Whether the last axis holds colors, which is ``layer.rgb`` in napari. By default it does if
         there are more than two axes and the last has length 3 or 4.
@@ -136,7 +132,7 @@ def denoise_stack(
     for number, index in enumerate(np.ndindex(pages)):
         page = _read_page(data, index)
         image = _without_alpha(page, image_axes)
-        with _naming(number, count):
+        with about(_page(number, count)):
             result = denoise_page(
                 image,
                 sigmas.item(index),
@@ -192,15 +188,9 @@ def _without_alpha(page: Array, image_axes: int) -> Array:
     return page[..., :3] if image_axes == 3 else page
 
 
-@contextlib.contextmanager
-def _naming(number: int, count: int) -> Iterator[None]:
-    """Say of which page an error is."""
-    try:
-        yield
-    except InputError as error:
-        if count == 1:
-            raise
-        raise InputError(f"Page {number + 1} of {count}: {error}") from error
+def _page(number: int, count: int) -> str:
+    """Return what errors call a page, empty if it is the only one."""
+    return "" if count == 1 else f"Page {number + 1} of {count}"
 
 
 def _find_common_noise(
@@ -219,7 +209,7 @@ def _find_common_noise(
         index = tuple(map(int, np.unravel_index(number, pages)))
         page = _read_page(data, index)
         image, axis = _without_alpha(page, image_axes), -1 if image_axes == 3 else None
-        with _naming(int(number), count):
+        with about(_page(int(number), count)):
             planes, _ = fill_hidden(image, masks.of(index), axis)
             check_finite(planes)
         parts += [tile.copy() for tile in sample_tiles(planes)]
@@ -250,7 +240,7 @@ def _as_array(stack: Any) -> Any:
 
 
 def _is_tensor(stack: Any) -> bool:
-    # Who has a tensor has imported torch; nobody else shall have to.
+    # If there is a tensor, torch is imported already; do not import it otherwise.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(stack, torch.Tensor)
 

@@ -9,16 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.errors import InputError
-from nlnet.evaluation.metrics import psnr, ssim
+from nlnet.errors import InputError, about
+from nlnet.evaluation.metrics import SSIM_SIDE, psnr, ssim
 from nlnet.files.data_range import Scale, check_white, scale_of
 from nlnet.files.one_file import Outcome
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite
 from nlnet.plotting.figures import Panel, draw_panels
-
-_SMALLEST = 11
-"""Side of SSIM's window."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +71,7 @@ def compare(
     data_range : float, optional
         The value of white in all of them; by default what each file says or its dtype stands for.
     centre : (x, y), optional
-        Middle of the enlarged part; by default it is where there is most to see.
+        Center of the enlarged part; by default where there is most structure.
 
     Returns
     -------
@@ -153,10 +150,8 @@ def _pages(count: int) -> str:
 
 def _shown(image: ImageFile, name: str, data_range: float | None, clean: Scale) -> Array:
     """Return the pixels upright, from black at 0 to white at 255."""
-    try:
+    with about(repr(name)):
         check_finite(image.pixels)
-    except InputError as error:
-        raise InputError(f"{name!r}: {error}") from error
     return np.clip(_on_255(image, data_range, clean), 0, 255)
 
 
@@ -168,7 +163,7 @@ def _on_255(image: ImageFile, data_range: float | None, clean: Scale) -> npt.NDA
 
 
 def _ssim(truth: Array, shown: Array) -> float:
-    return ssim(truth, shown) if min(truth.shape[:2]) >= _SMALLEST else float("nan")
+    return ssim(truth, shown) if min(truth.shape[:2]) >= SSIM_SIDE else float("nan")
 
 
 def _format(comparison: Comparison) -> str:

@@ -12,7 +12,8 @@ from nlnet.errors import InputError
 
 _SSIM_SIGMA = 1.5
 _SSIM_RADIUS = 5
-_SSIM_SIDE = 2 * _SSIM_RADIUS + 1
+SSIM_SIDE = 2 * _SSIM_RADIUS + 1
+"""Pixels that an image must have in both directions: the side of the window."""
 
 
 def psnr(clean: Array, estimate: Array, data_range: float = 255.0) -> float:
@@ -76,9 +77,9 @@ def ssim(clean: Array, estimate: Array, data_range: float = 255.0) -> float:
     1.0
     """
     x, y = _as_pair(clean, estimate)
-    if x.ndim not in (2, 3) or min(x.shape[:2]) < _SSIM_SIDE:
+    if x.ndim not in (2, 3) or min(x.shape[:2]) < SSIM_SIDE:
         raise InputError(
-            f"SSIM needs images of at least {_SSIM_SIDE} x {_SSIM_SIDE} pixels, "
+            f"SSIM needs images of at least {SSIM_SIDE} x {SSIM_SIDE} pixels, "
             f"but got the shape {x.shape}."
         )
     mean_x, mean_y = _window_mean(x), _window_mean(y)

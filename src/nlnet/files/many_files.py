@@ -1,4 +1,4 @@
-"""Many files in one run: some at a time, bad ones reported, what is there already left alone."""
+"""Many files in one run: several at a time, bad ones reported, existing outputs skipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from nlnet.errors import Cancelled, FileError, NLNetError, cannot
 from nlnet.files.claims import claim, remove_leftovers
 from nlnet.files.one_file import Findings, denoise_file
-from nlnet.files.plan import Job, find_version
+from nlnet.files.plan import FileJob, find_version
 from nlnet.files.settings import Settings
 from nlnet.parallel import available_cpus
 from nlnet.progress import Progress
@@ -22,14 +22,15 @@ _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
+class FileReport:
     """What became of a job.
 
-    It has findings or an error; neither if its output was there already, or if it was left
-    `elsewhere`: to another process that is working on it, or has done so since this run began.
+    It has findings or an error. It has neither if the output existed already, or if the job was
+    left to another process, which is working on it or has finished it since this run began
+    (`elsewhere`).
     """
 
-    job: Job
+    job: FileJob
     findings: Findings | None = None
     error: NLNetError | None = None
     elsewhere: bool = False
@@ -45,17 +46,17 @@ class Report:
 
 
 def run_jobs(
-    jobs: Sequence[Job],
+    jobs: Sequence[FileJob],
     settings: Settings,
     *,
     workers: int = 1,
     progress: Progress | None = None,
-) -> Iterator[Report]:
+) -> Iterator[FileReport]:
     """Work on the jobs, and yield what became of each as soon as it is done.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of FileJob
         What to do, from :func:`split_jobs`.
     settings : Settings
         How to denoise; unless it says otherwise, the workers share the CPUs.
@@ -76,7 +77,7 @@ def run_jobs(
     for folder in {job.target.parent for job in jobs}:
         remove_leftovers(folder)
 
-    def work(number: int) -> Report:
+    def work(number: int) -> FileReport:
         return work_on(jobs[number], settings, lambda share: tally.set(number, share))
 
     with ThreadPoolExecutor(workers) as pool:
@@ -92,10 +93,11 @@ def run_jobs(
                 future.cancel()
 
 
-def split_jobs(jobs: Sequence[Job], *, overwrite: bool) -> tuple[list[Job], list[Job]]:
+def split_jobs(jobs: Sequence[FileJob], *, overwrite: bool) -> tuple[list[FileJob], list[FileJob]]:
     """Tell the jobs to do from those whose output is there and may not be replaced.
 
-    With `overwrite`, what is there now may be, but not what another process writes meanwhile.
+    With `overwrite`, outputs that exist now may be replaced, but not those that another process
+    writes in the meantime.
     """
     existing, todo = [], []
     for job in jobs:
@@ -126,9 +128,9 @@ class _Tally:
         return not self.stopped.is_set()
 
 
-def work_on(job: Job, settings: Settings, progress: Callable[[float], bool]) -> Report:
+def work_on(job: FileJob, settings: Settings, progress: Callable[[float], bool]) -> FileReport:
     """Work on one job; an error that every further job would meet as well is raised."""
-    report = Report(job, elsewhere=True)
+    report = FileReport(job, elsewhere=True)
     try:
         if job.is_open:
             _prepare(job.target)
@@ -136,15 +138,15 @@ def work_on(job: Job, settings: Settings, progress: Callable[[float], bool]) -> 
                 # Once more: another process may have written it before the claim was ours.
                 if ours and job.is_open:
                     outcome = denoise_file(job.source, job.target, settings, progress)
-                    report = Report(job, outcome.findings)
+                    report = FileReport(job, outcome.findings)
     except Cancelled:
         raise
     except NLNetError as error:
         if _is_fatal(error):
             raise
-        report = Report(job, error=error)
+        report = FileReport(job, error=error)
     except MemoryError:
-        report = Report(job, error=NLNetError(f"{str(job.source)!r} takes too much memory."))
+        report = FileReport(job, error=NLNetError(f"{str(job.source)!r} takes too much memory."))
     progress(1.0)
     return report
 

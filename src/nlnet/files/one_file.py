@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.atomic import copy_file
-from nlnet.errors import InputError
+from nlnet.errors import InputError, about
 from nlnet.files.mask_file import page_mask
 from nlnet.files.one_page import find_page_noise, left_out_note, remove_page_noise
 from nlnet.files.settings import Settings
@@ -23,12 +21,12 @@ from nlnet.images import (
     read_pages,
     write_pages,
 )
-from nlnet.images import is_raw as holds_raw
+from nlnet.images.raw_files import goes_to_libraw
 from nlnet.images.writing import PLAIN
 from nlnet.masks import Mask
+from nlnet.model.loading import AUTO
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
-from nlnet.raw import is_raw
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +80,7 @@ def denoise_file(
     """Denoise a file and write the result in the format that the target's suffix names.
 
     A file in which no noise is found is copied as it is, if the format stays the same. A raw file
-    is developed; what it looks like without denoising is in the outcome if `keep_before` says so.
+    is developed; with `keep_before`, the outcome also has the picture without denoising.
 
     Raises
     ------
@@ -90,7 +88,7 @@ def denoise_file(
         As `nlnet.images.read_pages`, `nlnet.denoise` and `nlnet.images.write_pages`; the target is
         written as a whole or not at all.
     """
-    if is_raw(source) or holds_raw(source):
+    if goes_to_libraw(source):
         return _denoise_raw(source, target, settings, progress, keep_before=keep_before)
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
@@ -99,7 +97,8 @@ def denoise_file(
     findings: list[_DenoisedPage] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
-        with _naming(source, number, len(pages)):
+        which = f", page {number + 1} of {len(pages)}" if len(pages) > 1 else ""
+        with about(f"{str(source)!r}{which}"):
             mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
             report = one_of(progress or ignore, number, len(pages))
             done = _denoise_page(page, settings, mask, report)
@@ -135,7 +134,7 @@ def _denoise_raw(
 
     refused = {
         "sigma (--sigma)": settings.sigma is not None,
-        "a model (--model)": settings.model != "auto",
+        "a model (--model)": settings.model != AUTO,
         "a data range (--data-range)": settings.data_range is not None,
         "noise other than poisson (--noise)": settings.noise in ("white", "camera"),
         "a mask (--mask)": settings.mask is not None,
@@ -165,16 +164,6 @@ def _denoise_raw(
     noise = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
     findings = Findings((outcome.sigma,), True, outcome.notes, (noise,))
     return Outcome(outcome.before, outcome.after, findings)
-
-
-@contextlib.contextmanager
-def _naming(source: Path, number: int, count: int) -> Iterator[None]:
-    """Say of which file, and which of its pages, an error about pixels is."""
-    try:
-        yield
-    except InputError as error:
-        page = f", page {number + 1} of {count}" if count > 1 else ""
-        raise InputError(f"{str(source)!r}{page}: {error}") from error
 
 
 def _for_writing(page: ImageFile, pixels: Array, settings: Settings) -> ImageFile:

@@ -1,4 +1,4 @@
-"""One page of a file: what its noise is, and the page without it. Files and uploads ask here."""
+"""Finding and removing the noise of one page, for files and for uploads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def find_page_noise(
     data_range: float | None,
     mask: Mask | None = None,
 ) -> PageNoise:
-    """Find out what the noise of a page is, as far as it is not given.
+    """Return the noise of a page; what is not given is estimated.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def remove_page_noise(
             strength=strength,
             mask=found.hidden,
             model=model,
-            # Not that of the dtype: then values beyond it are no mistake.
+            # Not that of the dtype, or values beyond it would be an error.
             data_range=data_range or page.data_range,
             threads=threads,
             max_memory=max_memory,

@@ -15,18 +15,18 @@ from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
 from nlnet.images.formats import OTHER_SUFFIXES
-from nlnet.raw import RAW_SUFFIXES, is_raw
+from nlnet.images.raw_files import has_raw_suffix
 
 Version: TypeAlias = tuple[int, int, int]
-"""What tells a file from a later one of the same name: its inode, time and size."""
+"""Identifies a version of a file: its inode, modification time and size."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class FileJob:
     """A file to read and the one to write.
 
-    `replaces` is the output that may be replaced, None if there must be none. If there is another
-    one by the time that the job is worked on, a second run has written it.
+    `replaces` is the version of the output that may be replaced, None if it must not exist. If
+    there is another version when the job is worked on, a second run has written it.
     """
 
     source: Path
@@ -70,7 +70,7 @@ class LeftOut:
 class Plan:
     """What to do, the folders that could not be looked into, and what is left out."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[FileJob, ...]
     errors: tuple[FileError, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
@@ -102,7 +102,7 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
         If there is nothing to do, or two inputs would become one output.
     """
     search = _Search(output, recursive=recursive)
-    jobs: list[Job] = []
+    jobs: list[FileJob] = []
     for text in inputs:
         found = sorted(search.expand(text))
         if not found and not search.errors:
@@ -110,7 +110,7 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
                 f"There are no images in {text!r}; names must end in one of {', '.join(SUFFIXES)}, "
                 "or as those of cameras' raw files do."
             )
-        jobs.extend(Job(source, output / _renamed(place)) for source, place in found)
+        jobs.extend(FileJob(source, output / _renamed(place)) for source, place in found)
     jobs = list(dict.fromkeys(jobs))
     _check_targets(jobs)
     left_out = sorted(set(search.left_out), key=lambda left: left.path)
@@ -136,7 +136,7 @@ class _Search:
         elif glob.has_magic(text):
             root = _fixed_part(text)
             for match in map(Path, glob.iglob(text, recursive=self._recursive)):
-                # A folder that matches is on the way to what it holds, except for zarr.
+                # Folders that match are ignored, except for zarr: their files match by themselves.
                 if not match.is_dir() and self._takes(match):
                     yield match, match.relative_to(root)
                 elif match.is_dir() and is_zarr(match):
@@ -180,13 +180,13 @@ class _Search:
 
 def _is_image(name: str) -> bool:
     # Names that begin with a dot are hidden: other programs keep their own things there.
-    suffix = Path(name).suffix.lower()
-    return not name.startswith(".") and (suffix in SUFFIXES or suffix in RAW_SUFFIXES)
+    image = Path(name).suffix.lower() in SUFFIXES or has_raw_suffix(name)
+    return image and not name.startswith(".")
 
 
 def _renamed(place: Path) -> Path:
     """Return the name of a result: a raw file becomes a picture."""
-    return place.with_suffix(".tif") if is_raw(place) else place
+    return place.with_suffix(".tif") if has_raw_suffix(place) else place
 
 
 def _is_same(path: Path, other: Path) -> bool:
@@ -203,7 +203,7 @@ def _fixed_part(pattern: str) -> Path:
     return Path(*fixed)
 
 
-def _check_targets(jobs: Sequence[Job]) -> None:
+def _check_targets(jobs: Sequence[FileJob]) -> None:
     sources = {os.path.realpath(job.source) for job in jobs}
     taken: dict[str, Path] = {}
     for job in jobs:
@@ -220,6 +220,6 @@ def _check_targets(jobs: Sequence[Job]) -> None:
 
 
 def _key(path: Path) -> str:
-    """Return what two names have in common if the file system takes them for one."""
+    """Return a key that is the same for names that the file system does not tell apart."""
     text = os.path.normcase(os.path.abspath(path))
     return text.casefold() if sys.platform == "darwin" else text

@@ -1,15 +1,15 @@
-"""How files are denoised: what the commands, clusters and programs say about it."""
+"""How to denoise files: the settings of commands, clusters and programs."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 
-from nlnet.denoising.devices import check_device
+from nlnet.denoising.devices import CPU, check_device
 from nlnet.files.mask_file import read_masks
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
-from nlnet.model.loading import select_model
+from nlnet.model.loading import AUTO, select_model
 from nlnet.noise.deciding import check_request
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
@@ -45,12 +45,12 @@ class Settings:
 
     sigma: float | None = None
     noise: str | Noise | None = None
-    model: str | os.PathLike[str] = "auto"
+    model: str | os.PathLike[str] = AUTO
     data_range: float | None = None
     strength: float | tuple[float, float] = 1.0
     threads: int | None = None
     max_memory: int | None = None
-    device: str = "cpu"
+    device: str = CPU
     max_pixels: int = MAX_PIXELS
     writing: WritingOptions = PLAIN
     development: Development = DEFAULT
@@ -68,5 +68,5 @@ class Settings:
         if self.mask is not None:
             read_masks(self.mask, self.max_pixels)
         check_request(self.sigma, self.noise, span=255.0)
-        if self.model != "auto":
+        if self.model != AUTO:
             select_model(self.model, self.sigma or 25.0)

@@ -2,10 +2,10 @@
 
 The pixels of most formats go through libvips (pyvips with its binary wheel): it reads and writes
 16-bit RGB PNG, which Pillow silently cuts to 8 bits. Pillow plus tifffile would be two code paths,
-still without 16-bit RGB PNG, and import no faster (both about 0.02 s). What a file says besides its
-pixels (EXIF, color profile, chunks, entries of TIFF pages) is kept here, as the bytes it was, for
-libvips would write some of it anew. So are the formats that its wheel lacks: PGM and PPM, BMP, npy,
-and TIFF files of doubles.
+still without 16-bit RGB PNG, and import no faster (both about 0.02 s). Metadata (EXIF, color
+profile, chunks, entries of TIFF pages) is handled here, byte for byte, because libvips would
+rewrite some of it. The formats that its wheel lacks are read and written here as well: PGM and PPM,
+BMP, npy, and TIFF files of doubles.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nlnet.images.writing import (
     PLAIN,
     WritingOptions,
     changed_values,
-    check_pages,
+    check_alike,
     depth_of,
     has_alpha,
     prepare,
@@ -179,7 +179,7 @@ def encode_pages(pages: Sequence[ImageFile], suffix: str, options: WritingOption
     """Return pages of one size and kind as `encode` returns a single one."""
     target = format_of(f"image{suffix}")
     pages = list(pages)
-    check_pages(pages)
+    check_alike(pages)
     check_holds(target, pages[0], len(pages), options)
     prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
     return target.codec.encode(prepared, options)

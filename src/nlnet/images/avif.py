@@ -16,7 +16,7 @@ from nlnet.images.libvips import (
     animation_error,
     assemble,
     get_field,
-    reason_of,
+    vips_reason,
 )
 from nlnet.images.metadata import Metadata, fits
 from nlnet.images.writing import PLAIN, WritingOptions
@@ -35,7 +35,7 @@ class AvifCodec(VipsCodec):
         with source.open() as stream:
             size = int.from_bytes(stream.read(4), "big")
             brands = stream.read(min(size, _LONGEST_BRANDS))
-        if _SEQUENCE in brands:  # of which libvips would read the first frame
+        if _SEQUENCE in brands:  # libvips would read only the first frame
             raise animation_error(source)
         return super().read(source, max_pixels)
 
@@ -64,7 +64,7 @@ class AvifCodec(VipsCodec):
         return encoded if metadata.exif is None else self._with_exif(encoded, metadata.exif)
 
     def _with_exif(self, encoded: bytes, given: bytes) -> bytes:
-        """Put EXIF as it was in the place of that which libvips made of it, if it fits there."""
+        """Replace the EXIF that libvips has rewritten by the original, if it fits there."""
         found: bytes = get_field(self.load(Source(self.name, data=encoded)), "exif-data", b"")
         written = found.removeprefix(exif.PREFIX)
         # The file itself says how to turn the pixels.
@@ -75,9 +75,9 @@ class AvifCodec(VipsCodec):
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Tell damage from HEVC, the compression of HEIC, which the wheel of libvips lacks."""
-        if "codec" in reason_of(error).lower() or "unsupported" in reason_of(error).lower():
+        if "codec" in vips_reason(error).lower() or "unsupported" in vips_reason(error).lower():
             return FileError(
                 f"Cannot read {source.name!r}: it is compressed in a way that is not supported "
-                f"({reason_of(error)}); convert it to PNG, TIFF or JPEG."
+                f"({vips_reason(error)}); convert it to PNG, TIFF or JPEG."
             )
         return super().unreadable(source, error)

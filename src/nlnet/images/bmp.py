@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import struct
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.exif import Resolution
+from nlnet.images.exif import METRES_PER_INCH, Resolution
 from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
@@ -20,7 +19,6 @@ _NAME = "BMP"
 _FILE_HEADER, _SMALLEST_HEADER, _MASKS_HEADER, _ALPHA_HEADER = 14, 40, 52, 56
 _LARGEST_HEADER = 124
 _PLAIN, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 3, 6
-_METRES_PER_INCH = Fraction(254, 10_000)
 
 
 class _Header:
@@ -57,7 +55,7 @@ class _Header:
         """The resolution, which is all that there is."""
         if min(self.per_metre) < 1:
             return None
-        x, y = (number * _METRES_PER_INCH for number in self.per_metre)
+        x, y = (number * METRES_PER_INCH for number in self.per_metre)
         return Metadata(_NAME, resolution=Resolution(x, y))
 
     def _masks(self, start: bytes) -> tuple[int, ...]:
@@ -149,7 +147,7 @@ def _per_metre(metadata: Metadata | None) -> tuple[int, int]:
     resolution = None if metadata is None else metadata.resolution_for(_NAME)
     if resolution is None:
         return 0, 0
-    x, y = (round(number / _METRES_PER_INCH) for number in (resolution.x, resolution.y))
+    x, y = (round(number / METRES_PER_INCH) for number in (resolution.x, resolution.y))
     return (x, y) if max(x, y) < 2**31 else (0, 0)
 
 

@@ -36,6 +36,7 @@ PHOTO_TAGS = frozenset(
 )
 LONGEST_TEXT = 2**15
 """A longer value, such as OME's description of a stack, would leave no room in a JPEG file."""
+METRES_PER_INCH = Fraction(254, 10_000)
 _THUMBNAIL, _THUMBNAIL_SIZE = 513, 514
 _JPEG = b"\xff\xd8"
 _UNITS = {2: Fraction(1), 3: Fraction(254, 100)}

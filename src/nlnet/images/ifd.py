@@ -1,6 +1,6 @@
 """Directories of numbered entries: the structure that TIFF files and EXIF are made of.
 
-Values are bytes that nobody looks into, unless a caller asks for their numbers.
+Values are kept as bytes, and only interpreted if a caller asks for their numbers.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def following(stream: BinaryIO, layout: Layout, offset: int) -> int:
 
 
 def page_offsets(stream: BinaryIO, layout: Layout, first: int, most: int) -> list[int]:
-    """Return the places of a file's directories, at most so many; a broken chain ends early."""
+    """Return the offsets of a file's directories, at most `most`; a broken chain ends early."""
     offsets: list[int] = []
     place = first
     seen = set()

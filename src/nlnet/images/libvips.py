@@ -1,4 +1,4 @@
-"""Formats whose pixels libvips reads and writes; what else is in a file is ours to keep."""
+"""Formats whose pixels libvips reads and writes; metadata is handled here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class VipsCodec:
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
-        # Otherwise it would write EXIF of its own making.
+        # Without this, it would write EXIF that it made up.
         encoded = self.save(assemble(image), keep="none", **self.options(options))
         metadata = image.metadata
         return self.embed(encoded, image, metadata if metadata is not None else Metadata(""))
@@ -115,7 +115,7 @@ class VipsCodec:
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Return the error for a file that libvips could not read."""
-        return source.damaged(self.name, reason_of(error))
+        return source.damaged(self.name, vips_reason(error))
 
     def save(self, image: VipsImage, **options: Any) -> bytes:
         """Encode an assembled image."""
@@ -125,7 +125,7 @@ class VipsCodec:
             )
         except pyvips.Error as error:
             raise FileError(
-                f"Cannot encode the image as {self.name}: {reason_of(error)}."
+                f"Cannot encode the image as {self.name}: {vips_reason(error)}."
             ) from error
         return encoded
 
@@ -173,7 +173,7 @@ def get_field(image: VipsImage, name: str, default: Any) -> Any:
     return image.get(name) if image.get_typeof(name) else default
 
 
-def reason_of(error: pyvips.Error) -> str:
+def vips_reason(error: pyvips.Error) -> str:
     """Return libvips' own words for what went wrong, without its frame around them."""
     lines = [line.strip() for line in str(error).splitlines()[1:] if line.strip()]
     return lines[0].split(": ", 1)[-1].rstrip(".") if lines else ""

@@ -1,4 +1,4 @@
-"""PNG files: their chunks are kept, but for those that are about how pixels are stored."""
+"""PNG files: all chunks are kept, except those about how the pixels are stored."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 from nlnet.images import photoshop
 from nlnet.images.content import ImageFile, Source
-from nlnet.images.exif import Resolution
+from nlnet.images.exif import METRES_PER_INCH, Resolution
 from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage, animation_error
 from nlnet.images.metadata import Metadata, Part, fits
 
@@ -31,7 +30,6 @@ _TEXT = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text"}
 _XMP = b"XML:com.adobe.xmp\0"
 _RAW_IPTC = b"Raw profile type iptc\0"
 """How ImageMagick, Exiv2 and ExifTool keep IPTC, for which PNG has no chunk."""
-_METRES_PER_INCH = Fraction(254, 10_000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +61,7 @@ class PngCodec(VipsCodec):
             notes += (f"left out, as made for the noisy pixels: PNG {names}",)
         kept = [chunk for chunk in chunks if _is_kept(chunk.kind)]
         if metadata.xmp is not None and THUMBNAIL_NOTE in notes:
-            # Its chunk has the small picture still; the rest of the packet is written anew.
+            # The chunk still has the thumbnail; write one with the cleaned packet.
             kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
         resources = _resources(kept)
         return dataclasses.replace(
@@ -134,7 +132,7 @@ def _is_kept(kind: bytes) -> bool:
 
 
 def _name(chunk: _Chunk) -> str:
-    """Return what a chunk is called where it is lost; empty for those that others hold as well."""
+    """Return the name of a chunk for messages; empty if other formats hold its content as well."""
     if chunk.kind in _TEXT and chunk.body.startswith((_XMP, _RAW_IPTC)):
         return ""
     return _TEXT.get(chunk.kind, chunk.kind.decode("latin-1"))
@@ -173,7 +171,7 @@ def _resolution(chunks: Sequence[_Chunk]) -> Resolution | None:
         if chunk.kind == b"pHYs" and len(chunk.body) == 9:
             x, y, unit = struct.unpack(">IIB", chunk.body)
             if unit == 1 and x and y:
-                return Resolution(x * _METRES_PER_INCH, y * _METRES_PER_INCH)
+                return Resolution(x * METRES_PER_INCH, y * METRES_PER_INCH)
     return None
 
 
@@ -184,7 +182,7 @@ def _chunks_of(metadata: Metadata) -> list[_Chunk]:
         chunks.append(_Chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(metadata.icc)))
     resolution = metadata.resolution_for("PNG")
     if resolution is not None:
-        x, y = (round(number / _METRES_PER_INCH) for number in (resolution.x, resolution.y))
+        x, y = (round(number / METRES_PER_INCH) for number in (resolution.x, resolution.y))
         if max(x, y) < 2**31:
             chunks.append(_Chunk(b"pHYs", struct.pack(">IIB", x, y, 1)))
     resources = metadata.all_resources()

@@ -1,14 +1,22 @@
-"""Cameras' raw files, told by their content: many of them look like a TIFF file of a thumbnail."""
+"""Cameras' raw files, told by name or content: many look like a TIFF file of a thumbnail."""
 
 from __future__ import annotations
 
 import re
 import struct
+from pathlib import Path
 from typing import BinaryIO
 
 from nlnet.images.content import PathLike, Source
 from nlnet.images.ifd import Tags, page_offsets, read_directory, read_layout
 from nlnet.images.tiff_tags import COMPRESSION, PHOTOMETRIC, SUB_IMAGES
+
+RAW_SUFFIXES = (
+    *(".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff"),
+    *(".iiq", ".kdc", ".mef", ".mos", ".mrw", ".nef", ".nrw", ".orf", ".pef"),
+    *(".raf", ".rw2", ".rwl", ".srf", ".sr2", ".srw", ".x3f"),
+)
+"""Suffixes of the files that go to LibRaw, in lower case; what they hold, it finds out itself."""
 
 _START_BYTES = 32
 _SIGNATURES = {
@@ -41,6 +49,22 @@ _RAW_PHOTOMETRICS = {32803, 34892}  # color filter array, linear raw
 _RAW_COMPRESSIONS = {32767, 32769, 34713, 65000, 65535}  # of Sony, Nikon, Kodak and Pentax
 _MOST_DIRECTORIES = 20
 _TAGS = {COMPRESSION, PHOTOMETRIC, SUB_IMAGES, _MAKE, _DNG_VERSION}
+
+
+def has_raw_suffix(path: PathLike) -> bool:
+    """Tell by its name whether a file is the raw data of a camera.
+
+    Examples
+    --------
+    >>> has_raw_suffix("shots/IMG_0001.CR3"), has_raw_suffix("IMG_0001.tif")
+    (True, False)
+    """
+    return Path(path).suffix.lower() in RAW_SUFFIXES
+
+
+def goes_to_libraw(path: PathLike) -> bool:
+    """Tell whether LibRaw is to read a file, because of its name or its content."""
+    return has_raw_suffix(path) or is_raw(path)
 
 
 def is_raw(path: PathLike) -> bool:

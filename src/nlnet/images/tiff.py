@@ -14,7 +14,7 @@ from nlnet.images import exif, photoshop, tiff_doubles, tiff_tags, xmp
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.exif import resolution_of
 from nlnet.images.ifd import Entry, Tags, page_offsets, read_directory, read_layout
-from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, get_field, reason_of
+from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, get_field, vips_reason
 from nlnet.images.metadata import Metadata
 from nlnet.images.tiff_writing import encode_pages
 from nlnet.images.writing import PLAIN, WritingOptions
@@ -24,7 +24,6 @@ _PALETTE = 3
 _PHOTOMETRICS = {0: "gray", 1: "gray", 2: "RGB", _PALETTE: "palette", 6: "YCbCr"}
 _PLAIN_PHOTOMETRICS = (1, 2)
 _OTHER_PHOTOMETRICS = {4: "mask", 5: "CMYK", 8: "CIELAB", 9: "CIELAB", 10: "CIELAB"}
-_PREMULTIPLIED = 1
 _DEPTHS = {_UNSIGNED: (1, 2, 4, 8, 16, 32), _SIGNED: (16, 32), _FLOAT: (16, 32, 64)}
 _READABLE = {1, 2, 3, 4, 5, 7, 8, 32771, 32773, 32946, 50001}
 _COMPRESSIONS = {
@@ -111,7 +110,7 @@ class TiffCodec(VipsCodec):
         except (ValueError, struct.error):
             compression = 1
         if compression in _READABLE:
-            return source.damaged(self.name, reason_of(error))
+            return source.damaged(self.name, vips_reason(error))
         name = _COMPRESSIONS.get(compression, f"method {compression}")
         return FileError(
             f"Cannot read {source.name!r}: it is a TIFF file compressed with {name}, which is not "
@@ -137,7 +136,7 @@ class TiffCodec(VipsCodec):
             self.load(source, n=-1)
         except FileError as error:
             cause = error.__cause__
-            if isinstance(cause, pyvips.Error) and "differs" in reason_of(cause):
+            if isinstance(cause, pyvips.Error) and "differs" in vips_reason(cause):
                 raise InputError(
                     f"{source.name!r} has pages of different sizes or kinds, but all must be alike."
                 ) from error
@@ -231,6 +230,6 @@ def _notes(kind: _Kind) -> tuple[str, ...]:
     notes = []
     if kind.photometric == _PALETTE:
         notes.append("its palette of colors becomes RGB")
-    if _PREMULTIPLIED in kind.extra:
+    if tiff_tags.PREMULTIPLIED in kind.extra:
         notes.append("its premultiplied alpha becomes plain alpha")
     return tuple(notes)

@@ -17,7 +17,6 @@ from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.ifd import Layout, Tags, read_directory
 
 _NONE, _DEFLATE, _OLD_DEFLATE = 1, 8, 32946
-_PREMULTIPLIED = 1
 _NAME = "TIFF"
 _BYTES = 8
 
@@ -86,7 +85,7 @@ def _plan(source: Source, layout: Layout, offset: int) -> _Plan:
             f"Cannot read {source.name!r}: it is a TIFF file of doubles that are compressed in a "
             "way which is not supported; write it with deflate, without a predictor."
         )
-    if samples not in (1, 2, 3, 4) or _PREMULTIPLIED in tags.numbers(tiff_tags.EXTRA):
+    if samples not in (1, 2, 3, 4) or tiff_tags.PREMULTIPLIED in tags.numbers(tiff_tags.EXTRA):
         raise InputError(
             f"{source.name!r} has {samples} channels of doubles, but must be gray or RGB, with or "
             "without one channel of plain transparency."

@@ -1,17 +1,18 @@
-"""How a file is to be written, where its format leaves a choice."""
+"""Options of writing a file, where its format leaves a choice."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile
+from nlnet.inputs import DATA_RANGES
 
-_WHITES = {"uint8": 255.0, "uint16": 65535.0, "float16": 1.0, "float32": 1.0, "float64": 1.0}
 DEPTHS = ("uint8", "uint16", "float32")
 _LUMA = (0.299, 0.587, 0.114)
 
@@ -67,15 +68,15 @@ class WritingOptions:
 
 
 PLAIN = WritingOptions()
-"""What is done unless somebody says otherwise."""
+"""The defaults."""
 
 
-def check_pages(pages: Sequence[ImageFile]) -> None:
+def check_alike(pages: Sequence[ImageFile]) -> None:
     """Raise InputError unless these are images, of one size and kind.
 
     Examples
     --------
-    >>> check_pages([ImageFile(np.zeros((4, 4, 5)))])
+    >>> check_alike([ImageFile(np.zeros((4, 4, 5)))])
     Traceback (most recent call last):
     nlnet.errors.InputError: The pixels have shape (4, 4, 5), but must be (H, W) or (H, W, 3).
     """
@@ -113,7 +114,7 @@ def scales_white(image: ImageFile, *, keeps_white: bool, options: WritingOptions
         not keeps_white
         and options.depth is None
         and image.data_range is not None
-        and image.data_range != _WHITES.get(image.pixels.dtype.name)
+        and image.data_range != DATA_RANGES.get(image.pixels.dtype.newbyteorder("="))
         and image.pixels.dtype.kind == "u"
     )
 
@@ -149,7 +150,7 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     Raises
     ------
     InputError
-        If it is to be scaled, but nobody knows what its white is.
+        If it has to be scaled, but its value of white is not known.
     """
     if image.alpha is not None and options.background is not None:
         image = _flatten(image, options.background)
@@ -161,7 +162,7 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     pixels = _scaled(image.pixels, _white(image), depth)
     alpha = image.alpha
     if alpha is not None:
-        alpha = _scaled(alpha, _white_of(alpha), depth)
+        alpha = _scaled(alpha, _white_of(alpha.dtype), depth)
     metadata = image.metadata
     if metadata is not None and loses_description(image, options):
         metadata = metadata.without_description()
@@ -171,29 +172,29 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
 
 
 def _in_native_order(image: ImageFile) -> ImageFile:
-    """Return an image as the codecs want it, who look at its bytes."""
+    """Return an image in native byte order, as the codecs need it."""
     dtype = image.pixels.dtype.newbyteorder("=")
     alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
     return dataclasses.replace(image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha)
 
 
 def _white(image: ImageFile) -> float:
-    return image.data_range or _white_of(image.pixels)
+    return image.data_range or _white_of(image.pixels.dtype)
 
 
-def _white_of(values: Array) -> float:
-    name = values.dtype.name
-    if name not in _WHITES:
+def _white_of(dtype: np.dtype[Any]) -> float:
+    white = DATA_RANGES.get(dtype.newbyteorder("="))
+    if white is None:
         raise InputError(
-            f"The image has {name} values, for which no white is known, so they cannot be "
+            f"The image has {dtype.name} values, for which no white is known, so they cannot be "
             "converted; name it with data_range (--data-range)."
         )
-    return _WHITES[name]
+    return white
 
 
 def _scaled(values: Array, white: float, depth: str) -> Array:
     """Return values of another depth, whose white is that of the dtype."""
-    target = _WHITES[depth]
+    target = _white_of(np.dtype(depth))
     if values.dtype.name == depth and white == target:
         return values
     if values.dtype.name in ("uint8", "uint16"):
@@ -215,7 +216,7 @@ def _converted(values: Array, factor: float, target: float, depth: str) -> Array
 def _flatten(image: ImageFile, background: tuple[int, int, int]) -> ImageFile:
     assert image.alpha is not None
     pixels = image.pixels
-    share = image.alpha / _white_of(image.alpha)
+    share = image.alpha / _white_of(image.alpha.dtype)
     color = np.asarray(background) * (_white(image) / 255)
     if image.channels == 1:
         color = color @ np.asarray(_LUMA)

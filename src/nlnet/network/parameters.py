@@ -63,7 +63,7 @@ def dct_basis(patch_size: int) -> npt.NDArray[np.float64]:
     Returns
     -------
     (P-1, P) array
-        One atom a row, by frequency in row-major order: (0, 1), (0, 2), ..., (p-1, p-1).
+        One atom per row, by frequency in row-major order: (0, 1), (0, 2), ..., (p-1, p-1).
 
     Examples
     --------
@@ -80,34 +80,6 @@ def dct_basis(patch_size: int) -> npt.NDArray[np.float64]:
     line[0] = math.sqrt(1 / patch_size)
     # kron: row p*u + v is the atom of vertical frequency u and horizontal frequency v.
     return np.asarray(np.kron(line, line)[1:], np.float64)
-
-
-def filters_from_mix(mix: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the filters ``normalize_rows(mix) @ dct``: zero mean, unit norm, whatever the mix.
-
-    Parameters
-    ----------
-    mix : (P-1, P-1) array
-        Weight of each DCT atom (column) in each filter (row).
-
-    Returns
-    -------
-    (P-1, P) array
-
-    Examples
-    --------
-    >>> filters = filters_from_mix(2.0 * np.eye(24))
-    >>> bool(np.array_equal(filters, dct_basis(5)))
-    True
-    """
-    count = mix.shape[0]
-    patch_size = math.isqrt(count + 1)
-    if mix.shape != (count, count) or patch_size**2 != count + 1:
-        raise ModelError(
-            f"A mixing matrix of shape {mix.shape} does not fit a square patch; "
-            "it must be (P-1, P-1) for patches of P = p * p pixels."
-        )
-    return normalize_rows(mix) @ dct_basis(patch_size)
 
 
 def normalize_rows(matrix: FloatArray) -> npt.NDArray[np.float64]:
@@ -263,5 +235,5 @@ def _initial_mixture(config: NetworkConfig) -> FloatArray:
     def target(x: FloatArray) -> FloatArray:
         return np.asarray(x * np.exp(-0.5 * (x / 45) ** 2) / 50)[:, None]
 
-    # It is odd, so the fit is odd but for rounding: make it exactly so.
+    # The target is odd, so the fit is odd up to rounding; make it exactly odd.
     return odd_part(fit_mixtures(target, config)[0])

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from nlnet.plotting.files import COLORS
+
 Entries = Sequence[Mapping[str, Any]]
 
-_COLORS = ("#1f6fb4", "#d9541e", "#2a9d5c", "#8a4fb5", "#b8860b", "#5a5a5a")
 _UNITS = ((7200.0, 3600.0, "hours"), (120.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 _GRAY = "#555555"
 _VALIDATION_STYLE: dict[str, Any] = {"linewidth": 1.8, "marker": "o", "markersize": 3.5}
@@ -72,7 +73,7 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
     _, factor, unit = next(each for each in _UNITS if longest >= each[0])
     curves = [
         _read_curve(name, entries, color, factor)
-        for (name, entries), color in zip(runs.items(), itertools.cycle(_COLORS), strict=False)
+        for (name, entries), color in zip(runs.items(), itertools.cycle(COLORS), strict=False)
     ]
     rows = [("Whole run", curves)]
     if any(curve.has_greedy_part and curve.joint_part().points for curve in curves):

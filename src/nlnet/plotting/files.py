@@ -1,4 +1,4 @@
-"""Figures as files."""
+"""What all figures share: the colors of their curves, and how they are written."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from nlnet.atomic import write_atomically
 from nlnet.errors import InputError
 
 SUFFIXES = (".png", ".pdf", ".svg")
+COLORS = ("#1f6fb4", "#d9541e", "#2a9d5c", "#8a4fb5", "#b8860b", "#5a5a5a")
+"""Of curves, in this order."""
+
 _DPI = 160
 
 

@@ -16,6 +16,7 @@ from nlnet.arrays import FloatArray
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters
+from nlnet.network.potentials import gaussians
 
 _POINTS = 401
 _FREQUENCIES = Normalize(0.1, 0.5)
@@ -23,7 +24,7 @@ _CHANNELS = {1: ("",), 3: (", luminance", ", red-blue", ", green-magenta")}
 
 
 def draw_model(model: Model) -> Figure:
-    """Draw all that a model has learned, a column a stage.
+    """Draw all that a model has learned, one column per stage.
 
     The filters are in the order of their mean frequency, and a function has the color of its
     filter. A potential is the integral of its psi, 0 at 0. Rows share their scale.
@@ -58,7 +59,7 @@ def draw_model(model: Model) -> Figure:
 
 
 def mean_frequencies(filters: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the mean length of each filter's frequencies, in cycles a pixel, by its spectrum."""
+    """Return the mean length of each filter's frequencies, in cycles per pixel, by its spectrum."""
     size = int(filters.shape[1] ** 0.5)
     spectra = np.abs(np.fft.fft2(filters.reshape(-1, size, size), s=(32, 32))) ** 2
     line = np.fft.fftfreq(32)
@@ -69,10 +70,7 @@ def mean_frequencies(filters: FloatArray) -> npt.NDArray[np.float64]:
 
 def psi_curves(stage: StageParameters, config: NetworkConfig, x: FloatArray) -> FloatArray:
     """Return psi of every channel and filter at `x`: (C, F, len(x))."""
-    centres = np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
-    gaussians = np.exp(-0.5 * ((x - centres[:, None]) / config.gaussian_std) ** 2)
-    curves: FloatArray = stage.coefficients.astype(np.float64) @ gaussians
-    return curves
+    return np.asarray(stage.coefficients.astype(np.float64) @ gaussians(x, config).T)
 
 
 def potential(psi: FloatArray, x: FloatArray) -> FloatArray:
@@ -148,5 +146,5 @@ def _add_frequency_scale(figure: Figure, row: Sequence[Axes], colors: Colormap) 
     bar = figure.colorbar(
         ScalarMappable(_FREQUENCIES, colors), ax=list(row), fraction=0.02, pad=0.01
     )
-    bar.set_label("mean frequency\n(cycles a pixel)", fontsize=7)
+    bar.set_label("mean frequency\n(cycles per pixel)", fontsize=7)
     bar.ax.tick_params(labelsize=7)

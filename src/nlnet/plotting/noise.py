@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nlnet.noise.record import Noise
+from nlnet.plotting.files import COLORS
 
-_COLORS = ("#1f6fb4", "#d9541e", "#2a9d5c", "#8a4fb5", "#b8860b", "#5a5a5a")
 _CHANNELS = ("#c0392b", "#2a9d5c", "#1f6fb4")
 _CHANNEL_NAMES = ("red", "green", "blue")
 _MOST_NAMES = 12
@@ -42,7 +42,7 @@ def draw_noise(records: Mapping[str, Noise]) -> Figure:
     """
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     levels, spectra = figure.subplots(1, 2)
-    for (name, noise), color in zip(records.items(), itertools.cycle(_COLORS), strict=False):
+    for (name, noise), color in zip(records.items(), itertools.cycle(COLORS), strict=False):
         _draw_levels(levels, name, noise, color, alone=len(records) == 1)
         _draw_spectrum(spectra, noise, color)
     _finish_levels(levels)

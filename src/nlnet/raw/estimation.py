@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import InputError
+from nlnet.network.parameters import dct_basis
 from nlnet.raw.demosaicing import GREEN, Pattern
 
 _SIDE = 6
@@ -140,10 +141,11 @@ class _Spectra:
     """Blocks of a group: their means, and the energy of their low and of their high frequencies."""
 
     def __init__(self, blocks: npt.NDArray[np.float32]) -> None:
-        basis, order = _dct()
+        basis = dct_basis(_SIDE).astype(np.float32)
+        order = np.add.outer(np.arange(_SIDE), np.arange(_SIDE)).ravel()[1:]
         # Not `@`: on busy cores the threads of BLAS wait for each other longer than they work.
         coefficients = np.einsum("nk,ck->nc", blocks, basis)
-        low = coefficients[:, (order > 0) & (order < _HIGH)]
+        low = coefficients[:, order < _HIGH]
         self._high = coefficients[:, order >= _HIGH]
         self.means: Floats = np.asarray(blocks.mean(axis=1, dtype=np.float64))
         self.low: Floats = np.asarray(np.mean(low**2, axis=1, dtype=np.float64))
@@ -173,14 +175,6 @@ def _refine(line: tuple[float, float], spectra: Sequence[_Spectra]) -> tuple[flo
             break
         line = _line(means[taken], high[taken], 1 / expected[taken] ** 2)
     return line
-
-
-def _dct() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return the orthonormal DCT of a block, and the sum of each coefficient's indices."""
-    index = np.arange(_SIDE)
-    rows = np.cos(np.pi / _SIDE * index[:, np.newaxis] * (index + 0.5)) * math.sqrt(2 / _SIDE)
-    rows[0] /= math.sqrt(2)
-    return np.kron(rows, rows).astype(np.float32), np.add.outer(index, index).ravel()
 
 
 def _lower_line(means: Floats, noise: Floats) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
+from nlnet.denoising.devices import CPU
 from nlnet.errors import InputError
 from nlnet.images import (
     MAX_PIXELS,
@@ -53,7 +54,7 @@ class RawSettings:
     development: Development = DEFAULT
     threads: int | None = None
     max_memory: int | None = None
-    device: str = "cpu"
+    device: str = CPU
     max_pixels: int = MAX_PIXELS
     writing: WritingOptions = PLAIN
 
@@ -103,7 +104,7 @@ def denoise_raw_file(
     progress : callable, optional
         As for `nlnet.denoise`.
     keep_before : bool
-        Develop the noisy mosaic, too.
+        Also develop the noisy mosaic.
 
     Raises
     ------

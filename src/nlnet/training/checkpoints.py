@@ -18,7 +18,7 @@ _VERSION = 1
 
 
 @dataclasses.dataclass
-class Progress:
+class RunProgress:
     """How far a run has come.
 
     `phase` counts the stages in greedy training, and is the number of stages in joint training;
@@ -43,7 +43,7 @@ class Checkpoint:
     """
 
     settings: TrainingSettings
-    progress: Progress
+    progress: RunProgress
     network: dict[str, Any]
     phase: dict[str, Any] | None
 
@@ -84,7 +84,7 @@ def load_checkpoint(run: Path) -> Checkpoint:
         if version == _VERSION:
             return Checkpoint(
                 settings=settings_from_mapping(held["settings"]),
-                progress=Progress(**held["progress"]),
+                progress=RunProgress(**held["progress"]),
                 network=held["network"],
                 phase=held["phase"],
             )

@@ -17,10 +17,10 @@ from torch import Tensor
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.evaluation.datasets import bsd68_ids, list_images, read_clean
+from nlnet.inputs import from_planes, to_planes
 from nlnet.network import color
 from nlnet.network.matching import find_groups
 from nlnet.noise import add_noise
-from nlnet.parallel import single_threaded_blas
 from nlnet.training.settings import TrainingSettings
 
 TRAINING_FOLDERS = ("train", "test")
@@ -70,8 +70,8 @@ def load_pictures(
 ) -> Pictures:
     """Read ``train/`` and ``test/``, which are trained on, and ``val/``, in the order of names.
 
-    Left out, wherever they are, are the images of BSD68 and those whose names, without suffix, are
-    in `exclude`.
+    The images of BSD68, and those whose names without suffix are in `exclude`, are left out in all
+    folders.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def load_pictures(
 
 
 def _load_picture(path: Path, channels: int, side: int) -> Array:
-    planes = _as_planes(read_clean(path, channels))
+    planes = np.ascontiguousarray(to_planes(read_clean(path, channels), _axis(channels)))
     _, height, width = planes.shape
     if min(height, width) < side:
         raise InputError(
@@ -107,11 +107,9 @@ def _load_picture(path: Path, channels: int, side: int) -> Array:
     return planes
 
 
-def _as_planes(pixels: Array) -> Array:
-    """From (H, W) or (H, W, 3), as files are read, to (C, H, W)."""
-    return np.ascontiguousarray(
-        pixels[np.newaxis] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
-    )
+def _axis(channels: int) -> int | None:
+    """Return where files have their channels: (H, W) or (H, W, 3)."""
+    return None if channels == 1 else -1
 
 
 class CropSource:
@@ -131,7 +129,7 @@ class CropSource:
         self._kept: tuple[Sequence[int], Batch] | None = None
 
     def keep(self, items: Sequence[int], threads: int | None) -> Batch:
-        """Return these crops of the fixed set; asked again, the same memory."""
+        """Return these crops of the fixed set, drawn once and then kept."""
         if self._kept is None or self._kept[0] != items:
             self._kept = items, self.draw(FIXED_EPOCH, items, threads)
         return self._kept[1]
@@ -162,8 +160,9 @@ def validation_batch(
 ) -> Batch:
     """Return the validation image with this number, with the protocol's noise, as a batch."""
     # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
-    pixels = np.moveaxis(picture, 0, -1) if len(picture) == 3 else picture[0]
-    noisy = _as_planes(add_noise(pixels, settings.sigma, number).astype(np.float32))
+    axis = _axis(len(picture))
+    pixels = add_noise(from_planes(picture, axis), settings.sigma, number)
+    noisy = to_planes(pixels.astype(np.float32), axis)
     return make_batch(picture[np.newaxis], noisy[np.newaxis], settings, threads)
 
 
@@ -174,8 +173,7 @@ def make_batch(
     config = settings.network
     planes = np.ascontiguousarray(noisy, settings.precision)
     if config.channels == 3:
-        with single_threaded_blas:
-            planes = color.transform(planes, color.OPPONENT)
+        planes = color.transform(planes, color.OPPONENT)
     groups = find_groups(planes[:, 0], config, threads)
     noisy_planes = torch.from_numpy(planes)
     return Batch(

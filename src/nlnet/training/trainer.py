@@ -18,7 +18,7 @@ from nlnet.evaluation.checkout import checkout_commit
 from nlnet.model.model import Model
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
-from nlnet.training.checkpoints import Checkpoint, Progress
+from nlnet.training.checkpoints import Checkpoint, RunProgress
 from nlnet.training.data import CropSource, Pictures, validation_batch
 from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase
@@ -45,7 +45,7 @@ class Trainer:
     team : Team
         The processes that train together.
     checkpoint : Checkpoint, optional
-        Where to go on; by default the run begins anew.
+        Where to continue; by default the run starts from the beginning.
     stop : callable
         Asked after every step whether to save and leave.
     """
@@ -66,12 +66,12 @@ class Trainer:
         self._stop = stop
         self._team = team
         self._screen = Screen(quiet=not team.is_rank_0)
-        # Now: while this code trains, the checkout may go on to other commits.
+        # Now, because the checkout may move on to other commits during the training.
         self._commit = checkout_commit()
         if checkpoint is None:
             first = 0 if settings.start is None else settings.network.stages
             parameters = team.broadcast(lambda: starting_parameters(settings))
-            self._progress = Progress(phase=first)
+            self._progress = RunProgress(phase=first)
         else:
             # Only their shapes and precision matter.
             parameters = tuple(
@@ -95,8 +95,8 @@ class Trainer:
     def train(self) -> bool:
         """Run the phases that are left; return False if asked to stop before the end."""
         progress = self._progress
-        if progress == Progress(phase=progress.phase):
-            self._save(None)  # now one learns whether it can be saved, not minutes later
+        if progress == RunProgress(phase=progress.phase):
+            self._save(None)  # to find out now, not minutes later, whether it can be saved
         try:
             while progress.phase <= self._settings.network.stages:
                 if not self._train_phase():

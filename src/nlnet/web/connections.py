@@ -46,7 +46,7 @@ def bounds() -> tuple[int, int]:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, but nobody can hold a connection without a request.
+    """HTTP/1.1 as uvicorn implements it, but idle connections cannot keep others out.
 
     If there are too many connections, the one that has been without a request for longest makes
     room; if all of them have one, the new one is told so.

@@ -17,11 +17,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from nlnet.errors import InputError
+from nlnet.progress import Progress
 from nlnet.web.heap import Heap
 
 Result = TypeVar("Result")
-Progress = Callable[[float], bool]
-"""What a job calls between its parts; it returns False to stop the work."""
 
 _FIRST_GUESS_SECONDS = 1.0
 _MEMORY = 0.7
@@ -163,7 +162,7 @@ class JobQueue:
         work : callable
             Called with the function to report progress to.
         gone : callable
-            What it returns ends when nobody waits for the result any more; the job is then stopped.
+            Returns an awaitable that ends when the client has gone; the job is then stopped.
         key : str, optional
             What `standing` knows the job by.
 
@@ -208,7 +207,7 @@ class JobQueue:
         self._executor.shutdown(wait=False)
 
     def abort(self) -> None:
-        """Close it, and stop the running job too; whoever waits for it is told."""
+        """Close the queue and stop the running job; its client gets an error."""
         self.close()
         self._aborting.set()
 

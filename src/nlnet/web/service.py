@@ -11,9 +11,10 @@ from starlette.requests import Request
 
 import nlnet
 from nlnet.images.formats import FORMATS
+from nlnet.progress import Progress
 from nlnet.web import schema, work
 from nlnet.web.catalog import Catalog
-from nlnet.web.jobs import JobQueue, Progress
+from nlnet.web.jobs import JobQueue
 from nlnet.web.limits import Limits
 from nlnet.web.memory import Memory
 from nlnet.web.responses import ResultResponse, join_form

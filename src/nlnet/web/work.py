@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
@@ -12,7 +12,7 @@ from nlnet.files.data_range import white_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
-from nlnet.progress import one_of
+from nlnet.progress import Progress, one_of
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
 from nlnet.web.pages import NO_MODEL, denoise_page
@@ -29,7 +29,7 @@ class Shown:
 
 @dataclasses.dataclass(frozen=True)
 class Denoised:
-    """A denoised file, and what is to be said about it.
+    """A denoised file, and what there is to say about it.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def denoise_upload(
     *,
     catalog: Catalog,
     max_pixels: int,
-    progress: Callable[[float], bool],
+    progress: Progress,
 ) -> Denoised:
     """Denoise an image file, page by page; depth, transparency and metadata are kept.
 
@@ -93,14 +93,14 @@ def denoise_upload(
     max_pixels : int
         Larger images, all pages together, are refused before they are decoded.
     progress : callable
-        Called with the share done; returns False to stop the work.
+        As for `nlnet.denoise`.
     """
     start = time.perf_counter()
     pages = _read(data, filename, max_pixels)
     first = pages[0]
     white = white_of(first, settings.data_range)
     shown = display.display_range(first, white)
-    if not progress(0.0):
+    if progress(0.0) is False:
         raise Cancelled("The client does not wait for the result any more.")
     results = [
         denoise_page(

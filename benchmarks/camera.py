@@ -5,8 +5,6 @@ Bayer pattern, and the mosaic is developed as cameras do: demosaicing, white bal
 matrix, a tone curve, smoothing of chroma more than of luma, sharpening, JPEG. Demosaicing and
 smoothing correlate the noise between neighbors, the tone curve ties it to the brightness, and JPEG
 takes the rest of its fine grain: the noise of photos as people have them.
-
-The models for camera noise are trained on it, with cameras drawn at random.
 """
 
 from __future__ import annotations
