@@ -16,17 +16,13 @@ from nlnet.denoising.image import denoise
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
-from nlnet.inputs import check_finite, find_data_range
+from nlnet.inputs import check_finite
 from nlnet.masks import fill_hidden, with_mask_of
 from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
-from nlnet.noise.blocks import sample_tiles
-from nlnet.noise.deciding import decide_noise
+from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
-
-_SAMPLED_PAGES = 8
-"""Pages that are looked at, at most, to find the noise of a whole stack."""
 
 
 def denoise_stack(
@@ -201,20 +197,18 @@ def _find_common_noise(
     masks: _Masks,
     data_range: float | None,
 ) -> Noise:
-    """Estimate the noise of all pages from some of them, as if they were one image."""
+    """Estimate the noise of all pages from some of them."""
     count = math.prod(pages)
-    chosen = np.linspace(0, count - 1, min(count, _SAMPLED_PAGES)).round().astype(int)
-    parts: list[Array] = []
-    for number in chosen:
+
+    def planes_of(number: int) -> Array:
         index = tuple(map(int, np.unravel_index(number, pages)))
-        page = _read_page(data, index)
-        image, axis = _without_alpha(page, image_axes), -1 if image_axes == 3 else None
-        with about(_page(int(number), count)):
-            planes, _ = fill_hidden(image, masks.of(index), axis)
+        image = _without_alpha(_read_page(data, index), image_axes)
+        with about(_page(number, count)):
+            planes, _ = fill_hidden(image, masks.of(index), -1 if image_axes == 3 else None)
             check_finite(planes)
-        parts += [tile.copy() for tile in sample_tiles(planes)]
-    sample = np.concatenate(parts, axis=1)
-    return decide_noise(sample, find_data_range(sample, data_range), None, kind)
+        return planes
+
+    return find_common_noise(count, planes_of, data_range, kind)
 
 
 def _holds_colors(shape: tuple[int, ...], rgb: bool | None) -> bool:

@@ -65,7 +65,12 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, and start to wait for its first request."""
-        others = [other for other in self.connections if isinstance(other, BoundedProtocol)]
+        others = [
+            other
+            for other in self.connections
+            # One that makes room already is listed until the event loop's next turn.
+            if isinstance(other, BoundedProtocol) and not other.transport.is_closing()
+        ]
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         if len(others) >= self._most:
