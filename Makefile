@@ -136,7 +136,7 @@ clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist demo.png
 	rm -f src/nlnet/engine/*nlnet_engine.*
 
-.PHONY: dist engine-check engine-wasm
+.PHONY: dist engine-check engine-foreign engine-wasm
 dist: setup  ## wheels for all platforms and the source distribution, with the weights inside, into dist/
 	$(INSTALL) -e '.[cross]'
 	rm -rf dist
@@ -145,6 +145,10 @@ dist: setup  ## wheels for all platforms and the source distribution, with the w
 
 engine-check: setup  ## the engine's test program and its fuzz target under sanitizers
 	$(BIN)/python -m engine.check
+
+engine-foreign: setup  ## the engine's test program for ARM under qemu and for Windows under wine
+	$(INSTALL) -e '.[cross]'
+	$(BIN)/python -m engine.foreign
 
 engine-wasm: setup  ## build the engine for browsers, and run its test program under node
 	$(INSTALL) -e '.[cross]'
