@@ -1,4 +1,4 @@
-"""What an estimate looks at of an image that lies in chunks, gathered in one place.
+"""Gathering, from the chunks of an image, the sample that a noise estimate needs.
 
 Of a large image `nlnet.estimate_noise` reads a bounded sample: tiles on a grid, patches on another,
 and the extremes of all values. Here that sample is taken from the chunks.
@@ -162,12 +162,6 @@ def _tile_corners(shape: tuple[int, int, int]) -> list[tuple[int, int]]:
         (int(row[0, 0, 0]), int(column[0, 0, 0]))
         for row, column in zip(sample_tiles(rows), sample_tiles(columns), strict=True)
     ]
-
-
-def to_lazy_planes(page: da.Array, channels: int | None) -> da.Array:
-    """Return a page with its channels first, (C, H, W)."""
-    planes = page[np.newaxis] if channels is None else da.moveaxis(page, channels, 0)
-    return cast(da.Array, planes)
 
 
 def lazy_object(value: Any) -> da.Array:

@@ -1,9 +1,10 @@
-"""Which files of a folder run become which, decided before the first of them is touched."""
+"""Which files to denoise, and where the results go, decided before the work starts."""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import errno
 import glob
 import os
 import sys
@@ -142,7 +143,9 @@ class _Search:
                 elif match.is_dir() and is_zarr(match):
                     self._leave_out(match, Reason.ZARR)
         else:
-            raise FileError(f"Cannot read {text!r}: No such file or directory.")
+            raise cannot(
+                f"read {text!r}", FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            )
 
     def _walk(self, folder: Path) -> Iterator[tuple[Path, Path]]:
         for place, folders, names in os.walk(folder, onerror=self._note):

@@ -14,7 +14,7 @@ _ARENAS = 2
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """Names of glibc's <malloc.h>."""
 
-_MARGIN = 32 * 2**20
+_GROWTH = 32 * 2**20
 """Smaller growth is not worth a garbage collection."""
 
 _STATISTICS = Path("/proc/self/statm")
@@ -47,7 +47,7 @@ class Heap:
 
     def give_back(self) -> None:
         """Return to the system what is not used any more, if it is much."""
-        if self._trim is None or _resident() < self._level + _MARGIN:
+        if self._trim is None or _resident() < self._level + _GROWTH:
             return
         gc.collect()
         self._trim(0)
