@@ -84,7 +84,7 @@ def format_busy(content: dict[str, Any]) -> str:
         f"`make bench-busy` times {len(entries)} public functions, commands and requests alone, "
         "and beside as many endless loops as there are CPUs. Half of the machine is left then, so "
         "twice the time is fair; more than three times is a failure. On "
-        f"{_machine(content)} the most is {slowest['times']:.1f} times, for "
+        f"{_machine(content)}, the most is {slowest['times']:.1f} times, for "
         f"{slowest['entry']} (`benchmarks/results/busy.json`):"
     )
     rows = [
