@@ -40,7 +40,7 @@ _EXPLAINED = 6.0
 
 FAR_ABOVE = 1.5
 _FAR_SHARE = 1e-3
-"""Data with a larger share above so many times its given range has another one."""
+"""If a larger share of the data is above 1.5 times the given range, the range is wrong."""
 
 
 def denoise(
@@ -169,7 +169,7 @@ def denoise(
         reason = (
             "the noise record says that there is none worth removing"
             if decided is noise
-            else f"its noise is estimated as {decided.strength:.3g}, too little to remove beside a "
+            else f"its noise is estimated as {decided.strength:.3g}, too little to remove for a "
             f"data range of {span:g}"
         )
         warnings.warn(f"The image comes back as it is: {reason}.", stacklevel=2)
@@ -202,9 +202,9 @@ def find_box(
     if (clip is not None and not clip) or not planes.size:
         return None
     low, high = float(planes.min()), float(planes.max())
-    margins = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
+    excess = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
     if data_range is not None:
-        limit = max(FAR_ABOVE * span, span + margins[1])
+        limit = max(FAR_ABOVE * span, span + excess[1])
         if np.count_nonzero(planes > limit) > _FAR_SHARE * planes.size:
             raise InputError(
                 f"The data range is given as {span:g}, but the image has values up to {high:g}; "
@@ -214,7 +214,7 @@ def find_box(
         return 0.0, span
     if data_range is None and DATA_RANGES[planes.dtype.newbyteorder("=")] is None:
         return None
-    if -margins[0] <= low and high <= span + margins[1]:
+    if -excess[0] <= low and high <= span + excess[1]:
         return 0.0, span
     warnings.warn(
         f"The image has values from {low:g} to {high:g}, which noise around a range from 0 to "

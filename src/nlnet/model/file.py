@@ -17,7 +17,8 @@ version, and since version 2
 ``checksum``            SHA-256 of all the other fields and of the tensors
 ======================  =====================================================================
 
-A single key, because safetensors writes several in random order. Files of version 1 are read, too.
+There is a single key because safetensors writes several in random order. Files of version 1 can
+still be read.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def encode(header: Header, stages: Sequence[StageParameters]) -> bytes:
 
 
 def checksum(fields: Mapping[str, Any], tensors: _Tensors) -> str:
-    """Return the checksum of a file with these metadata fields, one named checksum apart."""
+    """Return the checksum of a file with these metadata fields, except the field ``checksum``."""
     told = {name: value for name, value in fields.items() if name != "checksum"}
     digest = hashlib.sha256(_canonical(told).encode())
     for name in sorted(tensors):

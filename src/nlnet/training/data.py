@@ -70,8 +70,8 @@ def load_pictures(
 ) -> Pictures:
     """Read ``train/`` and ``test/``, which are trained on, and ``val/``, in the order of names.
 
-    Left out, wherever they are, are the images of BSD68 and those whose names, without suffix, are
-    in `exclude`.
+    The images of BSD68, and those whose names without suffix are in `exclude`, are left out in all
+    folders.
 
     Raises
     ------
@@ -129,7 +129,7 @@ class CropSource:
         self._kept: tuple[Sequence[int], Batch] | None = None
 
     def keep(self, items: Sequence[int], threads: int | None) -> Batch:
-        """Return these crops of the fixed set; asked again, the same memory."""
+        """Return these crops of the fixed set, drawn once and then kept."""
         if self._kept is None or self._kept[0] != items:
             self._kept = items, self.draw(FIXED_EPOCH, items, threads)
         return self._kept[1]

@@ -88,7 +88,7 @@ class Catalog:
         return chosen if chosen in self._own else name
 
     def defaults(self) -> tuple[Model, ...]:
-        """Return what ``auto`` means for gray and for color images, as far as there is a model."""
+        """Return what ``auto`` means for gray and color images, if there is a model for them."""
         offered = {offer.model.config.channels for offer in self.offers}
         return tuple(self._default(channels, sigma=25.0) for channels in sorted(offered))
 

@@ -27,23 +27,10 @@ LEAST_WHITE, MOST_WHITE = 1e-9, 1e12
 KEY_PATTERN = "^[A-Za-z0-9-]{8,64}$"
 """What a client may call its job."""
 
-FIELDS = (
-    "sigma",
-    "noise",
-    "strength",
-    "model",
-    "data_range",
-    "format",
-    "quality",
-    "preview",
-    "job",
-)
-PREVIEW_FIELDS = ("data_range", "job")
-
 
 @dataclasses.dataclass(frozen=True)
 class FormSettings:
-    """How an upload is to be denoised, and how it is to come back.
+    """How to denoise an upload, and how to return it.
 
     Parameters
     ----------
@@ -76,6 +63,10 @@ class FormSettings:
     quality: int = JPEG_QUALITY
     preview: bool = False
     job: str | None = None
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(FormSettings))
+PREVIEW_FIELDS = ("data_range", "job")
 
 
 def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
@@ -122,7 +113,7 @@ def parse_key(fields: Mapping[str, str]) -> str | None:
 
 
 def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> float | None:
-    """Return a number above `least`, None for what is to be found out."""
+    """Return a number above `least`, None for ``auto``."""
     text = fields.get(name, AUTO)
     if text == AUTO:
         return None
