@@ -24,8 +24,12 @@ from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
 from nlnet.noise.white import Extremes, estimate_planes, find_extremes, patch_size_and_step
 
-_STRONGER = 1.7
-"""Times that the noise of flat blocks must be stronger than what fits white noise."""
+_STRONGER = (1.7, 4.5)
+_FLAT = 35.0
+"""Times that the noise of flat blocks must be stronger than what fits white noise: less if at a
+quarter of the size their spectrum has so many degrees of freedom that they are surely of noise.
+White noise of 5 in BSD68's texture comes to 4 times with 14 degrees, noise whose neighbors are
+averaged in pairs to 4 times with 40."""
 
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
@@ -104,7 +108,7 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
     white = _white(planes, sample.extremes)
     if flatness is not None and flatness.correlated:
         strength = flatness.levels[0] * sample.unit
-        if strength > _STRONGER * (white.sigma or 0.0):
+        if strength > _STRONGER[flatness.degrees < _FLAT] * (white.sigma or 0.0):
             return _camera(sample, flatness, flatness.share)
     return _dependent(sample, insist=False) or white
 
