@@ -45,10 +45,14 @@ _SOFTEST = 8.0
 _LIKELY = 0.3
 """Probability from which on noise is taken for correlated; chosen with the next constant."""
 
-_DAMAGE = 2.2
+_DAMAGE = (2.2, 6.0)
 """Bound of a noise's strength times the probability that it is texture, if the image's values go
-from 0 to 255: the less sure, the less is removed. Chosen so that images without noise (BSD68) stay
-above 40 dB; photos (PolyU), also with their noise made stronger, were looked at, too."""
+from 0 to 255: the less sure, the less is removed; more where blocks look like noise in every other
+way. Chosen so that images without noise (BSD68) stay above 40 dB; photos (PolyU), also with their
+noise made stronger, were looked at, too."""
+
+_LIKE_NOISE = (40.0, 0.15)
+"""Degrees of freedom that such blocks have at least, and dependence at most."""
 
 _INDEPENDENT = 0.3
 _TEXTURE_TAKES = 5.0
@@ -92,7 +96,9 @@ class Flatness:
     @property
     def share(self) -> float:
         """Share of the levels that may be removed if nobody says that this is noise."""
-        return min(1.0, _DAMAGE / ((1 - self.certainty) * self.levels[0]))
+        degrees, dependence = _LIKE_NOISE
+        bound = _DAMAGE[self.degrees > degrees and self.dependence < dependence]
+        return min(1.0, bound / ((1 - self.certainty) * self.levels[0]))
 
     @property
     def correlated(self) -> bool:
