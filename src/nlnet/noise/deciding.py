@@ -15,7 +15,7 @@ from nlnet.noise.record import KINDS, Level, Noise
 NO_NOISE = 0.5
 """White noise found to be below this, if white is 255, is taken for none."""
 
-_NO_CAMERA_NOISE = 1.5
+_NO_CAMERA_NOISE = 1.2
 """So is correlated noise, which texture can be taken for. Chosen on photos (PolyU) and on images
 without noise (BSD68)."""
 
