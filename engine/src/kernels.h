@@ -43,7 +43,7 @@ struct Stage {
     const T *cubics;      // (C, F, intervals, 4): psi between two nodes is a cubic in t, 0 to 1
     const T *gates;       // (C * F, C * F), or NULL
     const T *gates_transposed;
-    T origin, scale;      // a feature s is scale * s + origin intervals from the table's start
+    T origin, scale;  // a feature s is scale * s + origin intervals from the table's start
     T step_size;
 };
 

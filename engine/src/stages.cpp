@@ -41,8 +41,7 @@ struct BySizes {
     static void differentiate(const Shape &shape, const Stage<T> &stage, const StageTile<T> &tile,
                               const Rows<const T> *cotangents, const StageSums<T> &sums,
                               void *scratch) {
-#define NLNET_CALL(S) \
-    NLNET_SET::differentiate<T, S>(shape, stage, tile, cotangents, sums, scratch)
+#define NLNET_CALL(S) NLNET_SET::differentiate<T, S>(shape, stage, tile, cotangents, sums, scratch)
         NLNET_BY_SIZES(shape, NLNET_CALL);
 #undef NLNET_CALL
     }

@@ -110,8 +110,7 @@ static Strip strip_of(const Shape &shape, const StageTile<T> &tile, int first, i
 // follow each other, channel by channel.
 template <bool Gated, typename T, typename S>
 static void spread_channels(const Shape &shape, const S &sizes, const Stage<T> &stage,
-                            const StageTile<T> &tile, int first,
-                            const SpreadMemory<T, S> &memory) {
+                            const StageTile<T> &tile, int first, const SpreadMemory<T, S> &memory) {
     const int together = Gated ? shape.channels : 1, filters = sizes.filters();
     const int width = Gated ? shape.features() : filters;
     const int64_t size = window_size(shape, tile.rows);
