@@ -38,11 +38,18 @@ demo: $(RUNTIME) engine  ## denoise a photo and write demo.png; installs only wh
 
 test: lint type pytest test-baseline  ## lint, type check, and run all tests
 
+# Three workers, whatever the machine: tests wait for processes that they have started, so a worker
+# more than two CPUs keeps those busy, and the engine has threads of its own. Those of torch and BLAS
+# would wait for each other.
+WORKERS ?= 3
+TOGETHER := --numprocesses $(WORKERS) --dist worksteal
+test pytest test-baseline: export OMP_NUM_THREADS = 1
+
 pytest: setup  ## the tests and the examples in docstrings
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TOGETHER)
 
 test-baseline: setup  ## the numerical tests with each smaller instruction set, and with fewer CPU features
-	$(BIN)/python -m scripts.baseline
+	$(BIN)/python -m scripts.baseline $(TOGETHER)
 
 ENGINE_CODE = $(wildcard engine/*/*.[ch] engine/*/*.cpp engine/src/*/*.h)
 

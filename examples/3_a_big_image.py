@@ -2,7 +2,7 @@
 A big image in little memory
 ============================
 
-Denoise an image of 12 megapixels, see how much memory that takes, and set a limit.
+Denoise an image of 6 megapixels, see how much memory that takes, and set a limit.
 """
 
 import sys
@@ -18,10 +18,10 @@ from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise, store
 
 # %%
-# Mirror images of the photo, side by side and below each other, make an image of 4000 x 3000
+# Mirror images of the photo, side by side and below each other, make an image of 3000 x 2000
 # pixels.
 photo = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1)
-rows, columns = 3000 - photo.shape[0], 4000 - photo.shape[1]
+rows, columns = 2000 - photo.shape[0], 3000 - photo.shape[1]
 clean = np.pad(photo, ((0, rows), (0, columns)), mode="symmetric")
 noisy = store(add_noise(clean, 25), photo.dtype, data_range=255)
 
@@ -38,10 +38,10 @@ def measured(image: np.ndarray, max_memory: int | None = None) -> tuple[np.ndarr
 # %%
 # Rows of tiles move through all stages like items on a conveyor belt, and are dropped as soon as
 # no stage needs them any more. So a taller image takes more time, but hardly more memory: here the
-# upper sixth of the image, and all of it. With ``max_memory``, the tiles are smaller.
-_, memory_of_sixth = measured(noisy[:500])
+# upper quarter of the image, and all of it. With ``max_memory``, the tiles are smaller.
+_, memory_of_quarter = measured(noisy[:500])
 denoised, memory = measured(noisy)
-limited, limited_memory = measured(noisy, max_memory=80_000_000)
+limited, limited_memory = measured(noisy, max_memory=60_000_000)
 
 # %%
 # The whole image, and the frame enlarged.
@@ -60,11 +60,11 @@ for (above, below), title, image in zip(
 plt.show()
 
 # %%
-# The memory that it took besides the image and the result, which have 12 MB each.
+# The memory that it took besides the image and the result, which have 6 MB each.
 bars = {
-    "2 megapixels, no limit": memory_of_sixth,
-    "12 megapixels, no limit": memory,
-    "12 megapixels, max_memory=80 MB": limited_memory,
+    "1.5 megapixels, no limit": memory_of_quarter,
+    "6 megapixels, no limit": memory,
+    "6 megapixels, max_memory=60 MB": limited_memory,
 }
 figure, panel = plt.subplots(figsize=(8, 2.2), layout="constrained")
 drawn = panel.barh(list(bars), list(bars.values()), color=["#1f5f99", "#1f5f99", "#d9541e"])

@@ -104,7 +104,7 @@ def format_summary(report: Report) -> str:
 
 def format_page(report: Report) -> str:
     """Return the table of the performance page, and what else the run says."""
-    header = ["481x321", "gray, s", "beside nlnet", "PSNR", "color, s", "beside nlnet", "PSNR"]
+    header = ["481x321", "gray, s", "times nlnet", "PSNR", "color, s", "times nlnet", "PSNR"]
     rows = [
         [shown, *_cells(report, "gray", gray), *_cells(report, "color", color)]
         for shown, (gray, color) in _METHODS.items()
@@ -117,11 +117,11 @@ def format_page(report: Report) -> str:
         f"Two threads are {gray[0]:.2f} times as fast as one ({gray[1]:.2f} times at 2",
         "megapixels),",
         f"in color {color[0]:.2f} times ({color[1]:.2f}); a matrix product of the same run is",
-        f"{report.sgemm[2] / report.sgemm[1]:.2f} times as fast. A pixel of 24 megapixels takes",
-        f"{growth:.2f} times as long as one of 0.15. Peak memory above the input, output included,",
-        f"is {memory[0]:.0f} bytes a pixel at 24 megapixels, {memory[1]:.0f} in color. nlnet does",
-        f"{100 * small['share_of_sgemm']:.0f} % of the arithmetic that a matrix product does in",
-        "the same time.",
+        f"{report.sgemm[2] / report.sgemm[1]:.2f} times as fast. The time per pixel at 24",
+        f"megapixels is {growth:.2f} times that at 0.15. Peak memory besides the input, with the",
+        f"output, is {memory[0]:.0f} bytes per pixel at 24 megapixels, and {memory[1]:.0f} in",
+        f"color. nlnet does {100 * small['share_of_sgemm']:.0f} % of the arithmetic that a matrix",
+        "product does in the same time.",
     ]
     source = f"From `make bench` on commit {report.commit} (`benchmarks/results/speed.json`):"
     more = textwrap.fill(" ".join(sentences), WIDTH)

@@ -13,7 +13,7 @@ from pictures import noisy_pixels, random_image
 import nlnet
 import nlnet.files.one_page
 from nlnet.cli import main
-from nlnet.images import ImageFile, read_image, write_image
+from nlnet.images import ImageFile, read_image, write_image, write_pages
 
 
 @dataclasses.dataclass
@@ -238,3 +238,41 @@ def test_preview(noisy_file: Path, gray_model_file: Path, tmp_path: Path) -> Non
     _, width, channels = read_image(look).pixels.shape
     assert channels == 3
     assert width > 3 * 240
+
+
+def test_noise_per_page_or_per_stack(
+    asked: list[Asked],
+    tmp_path: Path,
+    fails: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    generator = np.random.default_rng(3)
+    pages = [
+        ImageFile((100 + generator.normal(0, sigma, (80, 90))).astype(np.float32))
+        for sigma in (4.0, 8.0, 12.0)
+    ]
+    source = tmp_path / "stack.tif"
+    write_pages(source, pages)
+    command = ["denoise", str(source), "-o", str(tmp_path / "out.tif"), "--data-range", "255"]
+    assert main(command) == 0
+    assert [call.noise.strength for call in asked] == pytest.approx([4, 8, 12], rel=0.1)
+    asked.clear()
+    assert main([*command, "--per-stack", "--overwrite"]) == 0
+    (first,) = {call.noise.strength for call in asked}
+    assert len(asked) == 3
+    assert 5 < first < 10
+    assert "found white noise" in capsys.readouterr().out.splitlines()[-1]
+    assert "cannot be estimated per stack" in fails(*command, "--per-stack", "--sigma", 5)
+    zarr = ["denoise", source, "-o", tmp_path / "out.zarr", "--per-stack"]
+    assert "--per-stack is for stacks in memory" in fails(*zarr)
+
+
+def test_a_page_that_spoils_the_estimate_of_a_stack_is_named(
+    tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    pages = [noisy_pixels(np.float32) for _ in range(3)]
+    pages[2][3, 4] = np.inf
+    np.save(tmp_path / "stack.npy", np.stack(pages))
+    told = fails("denoise", tmp_path / "stack.npy", "-o", tmp_path / "out.npy", "--per-stack")
+    assert "stack.npy', page 3 of 3: " in told
+    assert "infinite" in told

@@ -206,6 +206,20 @@ def test_damaged_doubles(tmp_path: Path, place: str) -> None:
         read_image(path)
 
 
+def test_doubles_that_end_within_the_list_of_pages(tmp_path: Path) -> None:
+    """Cut at the link to the next page: never no page at all, or fewer than there were."""
+    stack = random_values("float64", (2, 24, 32))
+    tifffile.imwrite(tmp_path / "a.tif", stack, photometric="minisblack", compression="zlib")
+    data = (tmp_path / "a.tif").read_bytes()
+    with tifffile.TiffFile(tmp_path / "a.tif") as file:
+        directories = [page.offset for page in file.pages]
+    for start in directories:
+        for length in (1, 60):
+            (tmp_path / "cut.tif").write_bytes(data[: start + length])
+            with pytest.raises(FileError, match="damaged or incomplete TIFF"):
+                read_pages(tmp_path / "cut.tif")
+
+
 @pytest.mark.parametrize("pages", [1, 2])
 def test_doubles_that_are_no_images(tmp_path: Path, pages: int) -> None:
     with tifffile.TiffWriter(tmp_path / "a.tif") as file:

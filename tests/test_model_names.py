@@ -25,7 +25,7 @@ def shelf(tmp_path, monkeypatch):
     for name, sigma in [("gray-5x5-s15", 15.0), ("gray-5x5-s60", 60.0), ("color-5x5-s25", 25.0)]:
         tiny_model(name, sigma).save(weights / f"{name}.safetensors")
     (weights / "README.md").write_text("not a model")
-    monkeypatch.setattr(loading.importlib.resources, "files", lambda _: tmp_path)
+    monkeypatch.setattr(loading, "_WEIGHTS", weights)
     loading._load_shipped.cache_clear()
     yield
     loading._load_shipped.cache_clear()

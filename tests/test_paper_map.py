@@ -1,4 +1,4 @@
-"""What docs/paper_map.md says of the paper leads to code and tests that exist."""
+"""What docs/paper_map.md and the walks of docs/design.md name, code and tests, exists."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ def named_functions() -> list[str]:
     return found
 
 
+def walked_functions() -> list[str]:
+    """The functions that a pixel and a step of training pass."""
+    design = (PROJECT / "docs" / "design.md").read_text()
+    walks = design.split("## A pixel from file to file")[1].split("## A tile on its way")[0]
+    return [name for name in NAME.findall(walks) if "." in name]
+
+
 def named_kernels() -> list[tuple[str, str]]:
     """The files of the engine, and what is named of them."""
     return [found for row in ROWS for found in ENGINE.findall(row[2])]
@@ -49,11 +56,12 @@ def named_tests() -> list[tuple[str, str]]:
 def test_the_map_is_read() -> None:
     assert len(ROWS) > 30
     assert len(named_functions()) > 20
+    assert len(walked_functions()) > 25
     assert len(named_kernels()) > 30
     assert len(named_tests()) > 40
 
 
-@pytest.mark.parametrize("name", sorted(set(named_functions())))
+@pytest.mark.parametrize("name", sorted({*named_functions(), *walked_functions()}))
 def test_functions_exist(name: str) -> None:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):

@@ -148,7 +148,7 @@ def test_resume_begins_a_run_that_died_before_its_first_checkpoint(
         (run / LOCK_NAME).touch()
     assert main(command(config, data, run, "--resume", "--exclude", data / "ids.txt")) == 0
     told = capsys.readouterr().err
-    assert "begins anew" in told
+    assert "starts over" in told
     assert "tiny: 2 images to train on, 1 to validate with, 3 left out." in told
     assert "joint 2/2" in told
     assert "Finished" in told

@@ -106,7 +106,7 @@ def test_a_model_says_where_it_comes_from(whole_runs: dict[str, Path]) -> None:
     model = load_model(whole_runs["lbfgs"] / "best.safetensors")
     told = model.provenance
     assert told["recipe"] == (
-        "4 iterations of L-BFGS a stage, 4 iterations of L-BFGS jointly, 4 crops of 20x20"
+        "4 iterations of L-BFGS per stage, 4 iterations of L-BFGS jointly, 4 crops of 20x20"
     )
     assert settings_from_mapping(told["settings"]) == settings_from_mapping(BOTH["lbfgs"])
     assert told["data"] == "images of the user, 4 images"

@@ -53,8 +53,8 @@ def told(response: httpx.Response, status: int) -> str:
 class ServerProcess:
     """``nlnet serve`` in a process of its own."""
 
-    def __init__(self, *options: object) -> None:
-        command = [sys.executable, "-m", "nlnet", "serve", "--port", "0", *map(str, options)]
+    def __init__(self, *options: object, program: Sequence[str] = ("-m", "nlnet")) -> None:
+        command = [sys.executable, *program, "serve", "--port", "0", *map(str, options)]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

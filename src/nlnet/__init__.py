@@ -1,8 +1,8 @@
 """Non-local image denoising with trained, unrolled networks.
 
-``nlnet.denoise(image)`` removes white Gaussian noise from a grayscale or color image;
-``nlnet.estimate_sigma(image)`` says how strong it is. Names are loaded when first used, so that
-``import nlnet`` and the command line start at once.
+``nlnet.denoise(image)`` removes the noise of a grayscale or color image, and
+``nlnet.estimate_noise(image)`` tells what kind of noise it has. Names are loaded when they are
+first used, so that ``import nlnet`` and the command line start at once.
 """
 
 from __future__ import annotations

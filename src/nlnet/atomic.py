@@ -9,9 +9,9 @@ from pathlib import Path
 from nlnet.errors import cannot
 
 PREFIX = ".nlnet-"
-"""How the names of files begin that are only there for a while."""
+"""Names of temporary files begin with this."""
 UNFINISHED = ".tmp"
-"""How those end that are being written."""
+"""Names of files that are still being written end with this."""
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -38,7 +38,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return the path of a file that is to replace another; nobody else uses it."""
+    """Return an unused path in the same folder, for a file that will replace this one."""
     # Not `tempfile`: its files are private to the user, and the result should obey the umask.
     return path.with_name(f"{PREFIX}{uuid.uuid4().hex}{UNFINISHED}")
 

@@ -50,7 +50,7 @@ def cannot(act: str, error: Exception) -> FileError:
 
 @contextmanager
 def about(subject: str) -> Iterator[None]:
-    """Begin what is said of an unusable input with what it is about; as it is if that is empty.
+    """Put the subject, unless it is empty, in front of the message of an `InputError`.
 
     Examples
     --------

@@ -22,13 +22,13 @@ DATA_RANGES: dict[np.dtype[Any], float | None] = {
     np.dtype(np.float32): 1.0,
     np.dtype(np.float64): 1.0,
 }
-"""The supported dtypes, and the data range each stands for unless another one is given.
+"""The supported dtypes, and the default data range of each.
 
-Signed and 32-bit integers stand for none: theirs is taken from the data.
+Signed and 32-bit integers have none: the range of the data is used.
 """
 
 KINDS = {1: "grayscale", 3: "color"}
-"""The numbers of channels an image may have, and what they make it."""
+"""The numbers of channels an image may have, and what such an image is called."""
 
 
 def check_dtype(pixels: Array) -> None:
@@ -41,7 +41,7 @@ def check_dtype(pixels: Array) -> None:
 
 
 def find_data_range(pixels: Array, data_range: object) -> float:
-    """Return the data range: as it is given, as the dtype stands for, or as the data has it."""
+    """Return the data range: the given one, that of the dtype, or the range of the data."""
     if data_range is not None:
         return check_data_range(data_range)
     default = DATA_RANGES[pixels.dtype.newbyteorder("=")]

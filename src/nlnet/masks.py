@@ -91,9 +91,9 @@ def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
 def fill(planes: Array, hidden: Mask) -> Array:
     """Return a copy of (C, H, W) planes in which hidden pixels are copies of others.
 
-    Each takes the pixel that lies as far behind the nearest one in its row or column as it lies
-    before it, or that nearest one if there is none: a mean of neighbors would have less noise than
-    they have, and be taken for a sign that there is little.
+    The image is mirrored at the nearest visible pixel in the same row or column; where the mirrored
+    pixel is hidden too, that nearest pixel is repeated. A mean of neighbors would have less noise
+    than they have, and the noise of the image would be underestimated.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def fill_hidden(
 
 
 def _is_masked(image: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
-    """Tell masked arrays; where nobody has loaded numpy.ma, which takes a while, there are none."""
+    """Tell whether it is a masked array; numpy.ma, slow to load, is only there if one is in use."""
     return "numpy.ma" in sys.modules and isinstance(image, np.ma.MaskedArray)
 
 
@@ -145,7 +145,7 @@ def with_mask_of(image: object, pixels: Array) -> Array:
 def _to_nearest(
     there: Mask, lines: npt.NDArray[np.intp], places: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
-    """Return the way from places of lines to the nearest pixel there; far if there is none."""
+    """Return the signed distance along each line to the nearest visible pixel; far if none is."""
     numbers = np.arange(there.shape[1], dtype=np.int32)
     before = np.maximum.accumulate(np.where(there, numbers, -_FAR), axis=1)[lines, places]
     reverse = np.where(there, numbers, _FAR)[:, ::-1]
@@ -154,7 +154,7 @@ def _to_nearest(
 
 
 def _has(there: Mask, y: npt.NDArray[np.intp], x: npt.NDArray[np.intp]) -> Mask:
-    """Tell whether these places are inside, and there."""
+    """Tell whether these pixels are inside the image, and visible."""
     height, width = there.shape
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     return np.asarray(inside & there[np.where(inside, y, 0), np.where(inside, x, 0)])

@@ -29,8 +29,8 @@ def _blas() -> threadpoolctl.ThreadpoolController:
 def _take_control() -> None:
     """Let this thread set limits.
 
-    Since version 3.8 of threadpoolctl only one thread may do so, the first that did, until it says
-    that it is done; what others set has no effect, and nothing tells them.
+    Since version 3.8 of threadpoolctl, only one thread may do so: the first one that did, until it
+    gives up control. Limits set by other threads are ignored without an error.
     """
     for library in _blas().lib_controllers:
         give_up = getattr(library, "clear_controlling_thread", None)
@@ -41,12 +41,12 @@ def _take_control() -> None:
 class _SingleThreadedBlas:
     """Holds BLAS to one thread while any block is open.
 
-    Several threads of BLAS wait for each other in busy loops. On cores that have other work, the
-    one that is waited for may not get its turn for long, and a product of milliseconds takes
-    seconds.
+    The threads of BLAS wait for each other in busy loops. If the cores also do other work, the
+    thread that the others wait for may be suspended, and a product that should take milliseconds
+    takes seconds.
 
-    The limit is one of the whole process, so overlapping blocks of several threads share it: the
-    first sets it, and the last, not whichever was first, restores what was there before.
+    The limit applies to the whole process, so overlapping blocks of several threads share it: the
+    first one sets it, and the last one restores the limit there was before.
     """
 
     def __init__(self) -> None:

@@ -131,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Let what goes to a stream that the shell has closed, as `>&-` does, go nowhere."""
+    """Replace standard streams that the shell has closed, as `>&-` does, by the null device."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
     if sys.stderr is None:
@@ -139,7 +139,7 @@ def _open_closed_streams() -> None:
 
 
 def _give_up_stdout() -> bool:
-    """Tell whether it is standard output that fails; what is still buffered goes nowhere then."""
+    """Tell whether standard output fails; if so, discard what is still buffered."""
     try:
         # An empty line does no harm: if it can be written, a traceback follows.
         print(flush=True)
@@ -150,6 +150,6 @@ def _give_up_stdout() -> bool:
 
 
 def _complain(line: str) -> None:
-    # If even this cannot be said, the exit code says it.
+    # If even this fails, there is still the exit code.
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr)

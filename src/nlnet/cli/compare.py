@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
-    """Return the files' names, with as many folders before them as it takes to tell them apart.
+    """Return the files' names, with as many of their folders as needed to make them distinct.
 
     Examples
     --------

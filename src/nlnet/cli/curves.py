@@ -50,7 +50,7 @@ def _draw(paths: list[Path]) -> Figure:
 
 
 def _name(run: Path) -> str:
-    """Return the name of the run's folder, or of a log that was given a name of its own."""
+    """Return the name of the run's folder, or of the log file if that has been renamed."""
     from nlnet.training.log import FILE_NAME
 
     path = run.resolve()

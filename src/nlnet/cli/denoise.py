@@ -121,6 +121,12 @@ def _add_noise_options(parser: Parser) -> None:
         help="kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
         "a JSON file written by 'nlnet noise --json' (default: auto, estimated)",
     )
+    parser.add_argument(
+        "--per-stack",
+        action="store_true",
+        help="estimate the noise of a stack once, from up to 8 pages, for all of its pages "
+        "(default: of every page)",
+    )
     add_data_range(parser)
     parser.add_argument(
         "--model",
@@ -188,6 +194,7 @@ def run(arguments: argparse.Namespace) -> int:
         writing=writing_options(arguments),
         development=development_of(arguments),
         mask=None if arguments.mask is None else arguments.mask.absolute(),
+        per_stack=arguments.per_stack,
     )
     settings.check()
     output = Path(arguments.output)
@@ -221,7 +228,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _noise(text: str) -> str | Noise | None:
-    """Return a kind of noise, the record in a file, or None if it is to be estimated."""
+    """Return a kind of noise, the record in a file, or None to estimate it."""
     from nlnet.noise.record import KINDS, Noise
 
     if text == "auto":

@@ -102,7 +102,7 @@ def _reports(
 
 
 def _with_name(error: NLNetError, job: FileJob) -> str:
-    """Return the sentence; one about pixels alone does not say of which file."""
+    """Return the message, with the name of the file if it is not in there."""
     names = (repr(str(job.source)), repr(str(job.target)))
     named = any(name in str(error) for name in names)
     return str(error) if named else f"{names[0]}: {error}"

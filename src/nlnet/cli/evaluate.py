@@ -89,7 +89,7 @@ def _check_json(path: Path) -> None:
 
 
 def format_table(evaluation: Evaluation) -> str:
-    """Lay out an evaluation as a table, one line an image and the means last."""
+    """Lay out an evaluation as a table, one line per image and the means last."""
     width = max(len("image"), *map(len, evaluation.images))
 
     def line(name: str, score: Score) -> str:

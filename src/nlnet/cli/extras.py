@@ -1,4 +1,4 @@
-"""Commands that need more than the base installation."""
+"""Errors for commands that need an extra which is not installed."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look at every file; one of several that cannot be read does not keep the others away."""
+    """Report on every file; if one of several cannot be read, the others still are."""
     failures: list[NLNetError] = []
     if arguments.output is None:
         _look_at_all(arguments, failures)

@@ -1,4 +1,4 @@
-"""What must hold for an output file, checked before the work that fills it."""
+"""Checks of an output path, made before the work starts."""
 
 from __future__ import annotations
 

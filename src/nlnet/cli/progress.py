@@ -1,4 +1,4 @@
-"""Progress bars: on standard error, only for people who watch and only if it takes a while."""
+"""Progress bars on standard error: only on a terminal, and only if the work takes a while."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DELAY = 1.5
 def share_bar(title: str) -> Iterator[Callable[[float], None]]:
     """Show the share of the work done; yields the function to report it to."""
     if not sys.stderr.isatty():
-        yield lambda share: None  # nobody watches: tqdm, which takes a while, is not loaded
+        yield lambda share: None  # without a terminal, do not even load tqdm
         return
     from tqdm import tqdm
 
@@ -54,7 +54,7 @@ class FileBar:
         self._bar = bar
 
     def report(self, done: float) -> None:
-        """Show that so many files are done, fractions included."""
+        """Show how many files are done, fractions included."""
         self._bar.update(done - self._bar.n)
 
     def say(self, line: str, stream: TextIO | None = None) -> None:

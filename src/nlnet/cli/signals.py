@@ -1,4 +1,4 @@
-"""Signals that end a command, as Ctrl-C does: what it was writing is put in order first."""
+"""Signals that end a command as Ctrl-C does, so that it can clean up first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Terminated(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell says of a process that a signal ended."""
+        """The exit code that shells report for a process that a signal ended."""
         return 128 + self.number
 
 
@@ -31,7 +31,7 @@ def orderly_end() -> Iterator[None]:
 
     A second signal ends it at once. Signals that are ignored, as under `nohup`, stay so.
     """
-    # Only the main thread may handle signals; elsewhere somebody else cares about them.
+    # Only the main thread may handle signals.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -24,7 +24,7 @@ def uses_streams(arguments: argparse.Namespace) -> bool:
 
 
 def denoise_streams(arguments: argparse.Namespace, denoise_one: DenoiseOne) -> None:
-    """Denoise one image from or to a stream, by way of files in a folder of its own."""
+    """Denoise one image from or to a stream, through files in a temporary folder."""
     _check(arguments)
     (name,) = arguments.inputs
     with tempfile.TemporaryDirectory(prefix="nlnet-") as folder:

@@ -1,4 +1,4 @@
-"""The work on pages that lie in chunks: a halo around every chunk, and scales for camera noise.
+"""Denoising pages chunk by chunk: a halo around every chunk, and scales for camera noise.
 
 White noise, and noise that only depends on the brightness, is removed at the full size. Correlated
 noise is removed from coarse to fine, as in `denoising.coarse_to_fine`: a lazy array of half the
@@ -217,6 +217,6 @@ def _denoise_block(
 
 
 def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], PagePlan]]:
-    """Yield where the pages of a chunk are, and what is to be done with them."""
+    """Yield the index of every page of a chunk, and its plan."""
     for page in np.ndindex(plans.shape):
         yield page, plans.item(page)

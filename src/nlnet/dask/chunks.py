@@ -82,12 +82,12 @@ def stand_in(array: da.Array, stacked: int = 0) -> Array:
 
 
 def computed_apart(array: da.Array) -> da.Array:
-    """Return the same array, whose chunks are computed anew rather than held for both uses."""
+    """Return the same array with tasks of its own, so that chunks are computed twice, not kept."""
     tasks = dict(array.__dask_graph__())
     if not all(
         isinstance(task, np.ndarray) or hasattr(task, "substitute") for task in tasks.values()
     ):
-        return array  # dask's old form of tasks: held for both uses, which is right as well
+        return array  # tasks in dask's old form: chunks are kept, which is also correct
     # Not by dask's own `clone`, which loses dependencies of arrays that were rechunked.
     token = uuid.uuid4().hex
     renamed = {key: _renamed(key, token) for key in tasks}

@@ -1,10 +1,10 @@
 """The public entry for dask arrays: the exact halo around every chunk, and nothing computed yet.
 
-What a chunk's pixels become depends on the image around them up to the network's reach, and on
-nothing else: groups are found by (distance, rank of the offset), wherever a pixel lies; the
-projection clips each pixel to a box that is the same everywhere; only at the borders of the image,
-where there is no halo, windows are cut and patches mirrored. So chunks with a halo of the network's
-reach have the groups of the whole image to the bit, and its output but for rounding.
+The result of a pixel depends only on the image within the network's reach around it: groups are
+ordered by (distance, rank of the offset), independently of where the pixel is; the projection clips
+to the same box everywhere; and windows are cut and patches mirrored only at the borders of the
+image, where there is no halo. So chunks with a halo of the network's reach have the same groups as
+the whole image, to the bit, and the same output up to rounding.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def denoise(
         As for `nlnet.denoise`.
     mask : array of bool, optional
         True for pixels to leave out, as for `nlnet.denoise`: a dask or numpy array, (H, W) for all
-        pages, or with the axes of the pages before. Masked arrays bring their own, and NaN is left
-        out, too. Each chunk is filled together with its halo: at holes larger than that the result
-        is not just that of the whole array. More than half of a page is an error where its values
-        are looked at, as they are if there is a mask.
+        pages, or with the axes of the pages before. Masked arrays bring their own, and NaN is
+        always left out. Each chunk is filled together with its halo, so the result can differ from
+        that of the whole array around holes that are larger than the halo. If there is a mask, or
+        values are looked at for another reason, leaving out more than half of a page is an error.
     model : str, path or Model, optional
         As for `nlnet.denoise`. A model file is read here, not where the chunks are computed.
     data_range : float, optional
@@ -84,7 +84,7 @@ def denoise(
     channel_axis : int, optional
         The axis of an image that holds its channels; the last by default.
     stacked : int, optional
-        How many axes at the front count pages, of which each is an image of its own: 1 for a stack
+        How many axes at the front count pages, each an image of its own: 1 for a stack
         (N, H, W), 3 for (T, C, Z, H, W). Unless the noise is given, it is estimated for every
         page. `channel_axis` counts the axes of a page.
     clip : bool, optional

@@ -1,7 +1,7 @@
 """Pixels of dask arrays that are left out, hidden by a mask or NaN: a chunk at a time.
 
 A chunk is filled together with its halo, as `nlnet.masks` fills a whole image. So what is in a
-hidden pixel has no influence on any other one, wherever the chunks end.
+hidden pixel has no influence on any other pixel, also across the borders of chunks.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def halve_present(planes: Array, hidden: Mask | None) -> FloatArray:
 
 
 def fill_tiles(tiles: Sequence[Array], hidden: Sequence[Mask | None]) -> list[Array]:
-    """Fill (C, H, W) tiles; those of which more than half is hidden become copies of others.
+    """Fill (C, H, W) tiles; tiles with more than half of their pixels hidden become others.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def _luma(strength: Strength) -> float:
 
 
 def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: Target) -> Array:
-    """Return what is to be done with every page: as an interrupted run found it, or found now."""
+    """Return the plan of every page: that of an interrupted run, or a new one."""
     unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
     known = None if unfinished is None else unfinished.plans()
     if known is not None:

@@ -1,4 +1,4 @@
-"""What is to be done with each page, as far as it is known; the rest when pages are looked at."""
+"""Plans for pages: their noise, data range and limits, known now or when they are computed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nlnet.noise.record import Noise
 
 @dataclasses.dataclass(frozen=True)
 class PagePlan:
-    """What is to be done with a page.
+    """How to denoise a page.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class PagePlan:
     box : (low, high) or None
         Values that the result is kept in.
     average : float
-        Standard deviation of the noise on average, as far as it can be told.
+        Standard deviation of the noise on average over the page.
     """
 
     noise: Noise
@@ -81,7 +81,7 @@ class Request:
 
     @property
     def estimates(self) -> bool:
-        """Whether something about the noise is to be found out."""
+        """Whether the noise, or a part of it, has to be estimated."""
         if isinstance(self.noise, Noise):
             return False
         return self.sigma is None or self.noise == "camera"
@@ -99,7 +99,7 @@ class Request:
         return self.clip and self.data_range is not None
 
     def plan(self, planes: Array, sigma: float | None) -> PagePlan:
-        """Decide what is to be done with (C, H, W) planes, or a sample of them."""
+        """Decide how to denoise (C, H, W) planes, given them or a sample of them."""
         span = find_data_range(planes, self.data_range)
         noise = decide_noise(planes, span, sigma, self.noise)
         box = None

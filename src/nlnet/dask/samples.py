@@ -24,7 +24,7 @@ from nlnet.noise.white import Extremes, find_extremes
 class Summary:
     """The extremes and the sum of a chunk or a whole page, and how many values exceed a limit.
 
-    That is of what is there; `hidden` is the number of pixels that are masked or NaN.
+    Only visible pixels count; `hidden` is the number of those that are masked or NaN.
     """
 
     extremes: Extremes
@@ -34,7 +34,7 @@ class Summary:
 
     @classmethod
     def of(cls, planes: Array, given: Mask | None, limit: float) -> Summary:
-        """Look at a chunk (C, H, W), all values of which must be finite unless they are hidden."""
+        """Summarize a chunk (C, H, W), whose values must be finite unless they are hidden."""
         hidden = find_hidden(planes, given)
         values = planes if hidden is None else planes[:, ~hidden]
         count = 0 if hidden is None else int(np.count_nonzero(hidden))

@@ -63,7 +63,7 @@ class Threads:
                 if progress is not None:
                     progress(done / len(parts))
 
-        # A pool of its own: leaving the block waits for what is still running after an error.
+        # A separate pool, so that leaving the block waits for tasks that still run after an error.
         with concurrent.futures.ThreadPoolExecutor(self._blocks) as pool, Callback(posttask=count):
             return list(compute(*parts, scheduler="threads", pool=pool))
 
@@ -92,7 +92,7 @@ class Cluster:
     def run_jobs(
         self, jobs: Sequence[FileJob], *, progress: Progress | None = None
     ) -> Iterator[FileReport]:
-        """Work on files, one a task, and yield what became of each as soon as it is done.
+        """Work on files, one per task, and yield a report on each as soon as it is done.
 
         The files' names must be absolute, and mean the same everywhere in the cluster.
 

@@ -39,7 +39,7 @@ _CLASSIC_TIFF = 2**32 - 2**25
 
 @dataclasses.dataclass(frozen=True)
 class ZarrTarget:
-    """An array in a zarr folder that is being written; `run` tells it from others of that path."""
+    """An array in a zarr folder that is being written; `run` identifies the run that writes it."""
 
     path: Path
     key: str

@@ -1,6 +1,6 @@
-"""Zarr outputs that are not finished: for which run they are, and which blocks they have.
+"""Unfinished zarr outputs: which run they belong to, and which blocks are written.
 
-All of it stands in a folder inside the unfinished output, so that it goes where that goes.
+This is stored in a folder inside the unfinished output.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from nlnet.files.settings import Settings
 _FOLDER = ".nlnet"
 _RUN, _PLANS, _BLOCKS = "run", "plans.json", "blocks"
 _NO_MATTER = ("threads", "max_memory", "max_pixels")
-"""Settings that leave every bit of the result as it is; the blocks' shape is told apart."""
+"""Settings that do not change the result; the shape of the blocks is part of the fingerprint."""
 
 
 def fingerprint(volume: Volume, settings: Settings, blocks: Sequence[int]) -> str:
-    """Return what two runs have in common if one can go on with the blocks of the other."""
+    """Return a hash that is equal for two runs if one can continue with the blocks of the other."""
     told = {
         "nlnet": nlnet.__version__,
         "source": dataclasses.asdict(volume),
@@ -42,7 +42,7 @@ def fingerprint(volume: Volume, settings: Settings, blocks: Sequence[int]) -> st
 
 
 def _model_digest(model: str | os.PathLike[str]) -> str:
-    """Return what tells a model's file from a later one of the same name."""
+    """Return a string that changes if the model's file changes."""
     if not Path(model).is_file():
         return str(model)
     return hashlib.sha256(Path(model).read_bytes()).hexdigest()

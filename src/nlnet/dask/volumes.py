@@ -35,7 +35,7 @@ class Volume:
     key : str
         Name of the array in a zarr group; empty if `path` is the array itself.
     modified : int
-        When the file was changed; a later version is opened anew.
+        Modification time of the file; if it changes, the file is opened again.
     shape, dtype
         Those of the array.
     chunks : tuple of int
@@ -201,7 +201,7 @@ def _find_layout(
         channel_axis = lower.index("s") - len(shape)
         if shape[channel_axis] not in KINDS or channel_axis not in (-1, -3):
             raise InputError(
-                f"The TIFF file {str(path)!r} has {shape[channel_axis]} samples a pixel (axes "
+                f"The TIFF file {str(path)!r} has {shape[channel_axis]} samples per pixel (axes "
                 f"{''.join(names)}), but must have 1 (gray) or 3 (RGB)."
             )
     stacked = len(shape) - (2 if channel_axis is None else 3)

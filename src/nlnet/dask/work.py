@@ -1,4 +1,4 @@
-"""How pages that lie in chunks are denoised: what all their chunks have in common."""
+"""What is the same for all chunks of pages that are denoised."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nlnet.noise.deciding import pyramid_sigmas
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """How pages are denoised; what all their chunks have in common.
+    """How to denoise the chunks of pages.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Work:
         )
 
     def sigmas(self, plan: PagePlan) -> tuple[float, ...]:
-        """Return what is to be removed at each scale, if the noise is correlated."""
+        """Return the sigma to remove at each scale; empty if the noise is not correlated."""
         if plan.idle or not plan.noise.correlated:
             return ()
         return pyramid_sigmas(plan.noise)[: scales_for(self.shape, len(plan.noise.octaves))]

@@ -21,7 +21,7 @@ from nlnet.progress import Report, part
 Planes = npt.NDArray[np.float32]
 
 _LEAST_SIDE = 16
-"""Images are halved as long as their shorter side keeps so many pixels."""
+"""Images are halved as long as their shorter side keeps at least this many pixels."""
 
 _BAND = 256
 """Rows that are halved at a time, so that no second copy of a large image is made."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CPU = "cpu"
 _OTHERS = ("cuda", "mps", "xpu")
 _MATCHING_SHARE = 0.5
-"""Part of the whole time that matching takes, for progress."""
+"""Share of the time that matching takes, for progress."""
 
 
 def check_device(name: str) -> None:

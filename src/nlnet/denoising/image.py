@@ -40,7 +40,7 @@ _EXPLAINED = 6.0
 
 FAR_ABOVE = 1.5
 _FAR_SHARE = 1e-3
-"""Data with a larger share above so many times its given range has another one."""
+"""If a larger share of the data is above 1.5 times the given range, the range is wrong."""
 
 
 def denoise(
@@ -169,7 +169,7 @@ def denoise(
         reason = (
             "the noise record says that there is none worth removing"
             if decided is noise
-            else f"its noise is estimated as {decided.strength:.3g}, too little to remove beside a "
+            else f"its noise is estimated as {decided.strength:.3g}, too little to remove for a "
             f"data range of {span:g}"
         )
         warnings.warn(f"The image comes back as it is: {reason}.", stacklevel=2)

@@ -1,4 +1,4 @@
-"""What users say about the noise of many pages: checked before any of them is looked at."""
+"""What users say about the noise of many pages, checked before any page is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Sigma: TypeAlias = float | npt.ArrayLike | None
 
 
 def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
-    """Return sigma for each page, None where it is to be estimated.
+    """Return one sigma for each page, None where it has to be estimated.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
 def check_pages(
     sigmas: Array, noise: str | Noise | None, dtype: np.dtype[Any], data_range: float | None
 ) -> None:
-    """Raise InputError for what can be told to be wrong before any page is looked at."""
+    """Raise InputError for mistakes that can be found without looking at a page."""
     check_dtype(np.empty(0, dtype))
     span = DATA_RANGES[dtype.newbyteorder("=")]
     if data_range is not None:

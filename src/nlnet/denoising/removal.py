@@ -1,4 +1,4 @@
-"""Removing noise of any kind: each is brought to white noise, which the network removes.
+"""Removing noise of any kind: it is turned into white noise, which the network removes.
 
 White noise is scaled to that of the training. Noise that depends on the brightness is evened out
 first (`nlnet.noise.stabilisation`). Correlated noise is removed from coarse to fine

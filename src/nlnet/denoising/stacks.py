@@ -16,17 +16,13 @@ from nlnet.denoising.image import denoise
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
-from nlnet.inputs import check_finite, find_data_range
+from nlnet.inputs import check_finite
 from nlnet.masks import fill_hidden, with_mask_of
 from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
-from nlnet.noise.blocks import sample_tiles
-from nlnet.noise.deciding import decide_noise
+from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
-
-_SAMPLED_PAGES = 8
-"""Pages that are looked at, at most, to find the noise of a whole stack."""
 
 
 def denoise_stack(
@@ -63,17 +59,17 @@ def denoise_stack(
         correlated noise.
     noise : str or Noise, optional
         As for :func:`nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a record. By
-        default it is found out.
+        default it is estimated.
     per_page : bool, optional
-        Whether noise that is not given is estimated for every page. If not, it is estimated once,
-        from a sample of up to 8 pages: as it should be where all pages were taken in the same way,
-        and no page shall look smoother than its neighbors.
+        Whether noise that is not given is estimated for every page separately. False estimates it
+        once, from a sample of up to 8 pages: for stacks whose pages were all taken in the same way,
+        so that no page looks smoother than its neighbors.
     strength : float or pair of floats, optional
         As for :func:`nlnet.denoise`.
     mask : array of bool, optional
         True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
-        the axes in front. Masked arrays bring their own, and NaN is left out, too; at most half of
-        a page may be left out.
+        the axes in front. Masked arrays bring their own, and NaN is always left out. At most half
+        of a page may be left out.
     rgb : bool, optional
         Whether the last axis holds colors, which is ``layer.rgb`` in napari. By default it does if
         there are more than two axes and the last has length 3 or 4.
@@ -201,20 +197,18 @@ def _find_common_noise(
     masks: _Masks,
     data_range: float | None,
 ) -> Noise:
-    """Estimate the noise of all pages from some of them, as if they were one image."""
+    """Estimate the noise of all pages from some of them."""
     count = math.prod(pages)
-    chosen = np.linspace(0, count - 1, min(count, _SAMPLED_PAGES)).round().astype(int)
-    parts: list[Array] = []
-    for number in chosen:
+
+    def planes_of(number: int) -> Array:
         index = tuple(map(int, np.unravel_index(number, pages)))
-        page = _read_page(data, index)
-        image, axis = _without_alpha(page, image_axes), -1 if image_axes == 3 else None
-        with about(_page(int(number), count)):
-            planes, _ = fill_hidden(image, masks.of(index), axis)
+        image = _without_alpha(_read_page(data, index), image_axes)
+        with about(_page(number, count)):
+            planes, _ = fill_hidden(image, masks.of(index), -1 if image_axes == 3 else None)
             check_finite(planes)
-        parts += [tile.copy() for tile in sample_tiles(planes)]
-    sample = np.concatenate(parts, axis=1)
-    return decide_noise(sample, find_data_range(sample, data_range), None, kind)
+        return planes
+
+    return find_common_noise(count, planes_of, data_range, kind)
 
 
 def _holds_colors(shape: tuple[int, ...], rgb: bool | None) -> bool:
@@ -240,7 +234,7 @@ def _as_array(stack: Any) -> Any:
 
 
 def _is_tensor(stack: Any) -> bool:
-    # Who has a tensor has imported torch; nobody else shall have to.
+    # If there is a tensor, torch is imported already; do not import it otherwise.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(stack, torch.Tensor)
 

@@ -1,4 +1,4 @@
-"""How much of the noise to remove: of the brightness and of the colors."""
+"""How much of the noise to remove, separately for brightness and colors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The native engine from Python: what ``engine/`` at the root of the repository computes.
 
-`library` loads it, `memory` is what it works in, `network` makes networks of parameter blocks,
-`jobs` lets threads work, and `tasks` says what there is to do: denoise an image, find groups, and
+`library` loads it, `memory` provides what it works in, `network` makes networks from parameter
+blocks, `jobs` runs its threads, and `tasks` are what it can do: denoise an image, find groups, and
 run stages forward and backward.
 """
 

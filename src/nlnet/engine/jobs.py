@@ -1,7 +1,7 @@
 """Jobs of the engine, and the threads that work on them.
 
-The engine has no threads of its own: whoever calls ``nlnet_work`` runs one task of the job, if one
-is ready. Here the calling thread and some helpers do so until the job is finished, or until
+The engine has no threads of its own: a thread that calls ``nlnet_work`` runs one task of the job,
+if one is ready. Here the calling thread and some helpers do so until the job is finished, or until
 progress, a callback or Ctrl-C ends it.
 """
 
@@ -21,14 +21,14 @@ from nlnet.parallel import available_cpus
 from nlnet.progress import Progress
 
 _PATIENCE = 0.1
-"""Seconds to wait at most for other threads' tasks, so that Ctrl-C and progress get their turn."""
+"""Seconds to wait at most for other threads, so that Ctrl-C and progress are handled in time."""
 
 _PIXELS_PER_THREAD = 2048
-"""A thread that gets fewer of them takes longer to start than it saves."""
+"""Below this, starting another thread takes longer than it saves."""
 
 
 def threads_for(pixels: int, threads: int | None) -> int:
-    """Return how many threads to use for so many pixels; None asks for all CPUs."""
+    """Return how many threads to use for this number of pixels; None asks for all CPUs."""
     wanted = available_cpus() if threads is None else threads
     return max(1, min(wanted, pixels // _PIXELS_PER_THREAD))
 
@@ -93,7 +93,7 @@ class Job:
         self._news = threading.Condition(lock)  # for a main thread that does not work itself
         self._ended = 0  # tasks
         self._helping = 0  # helpers
-        self._tells = False  # of tasks that ended
+        self._tells = False  # whether helpers report that a task has ended
 
     def run(self, threads: int, progress: Progress | None = None) -> None:
         """Work until the job is finished; `progress` is called here with the share done.
@@ -183,7 +183,7 @@ class Job:
 
 
 class _Report:
-    """Progress of a job, told whenever there is more of it than before."""
+    """Reports the progress of a job whenever it has increased."""
 
     def __init__(self, job: Job, progress: Progress | None) -> None:
         self._job, self._progress = job, progress

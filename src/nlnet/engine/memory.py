@@ -1,4 +1,4 @@
-"""Memory that the engine works in, and arrays that it may be given the addresses of."""
+"""Memory for the engine to work in, and addresses of arrays that it reads and writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALIGNMENT = 64
 
 
 def aligned_memory(size: int) -> npt.NDArray[np.uint8]:
-    """Return so many bytes, not cleared, that start at a cache line."""
+    """Return uninitialized memory of this size that starts at a cache line."""
     try:
         memory = np.empty(size + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError) as error:
@@ -44,7 +44,7 @@ def checked_address(
     name : str
         What the array is called in the error.
     array : array
-        It must be contiguous; who asks keeps it alive as long as the engine works.
+        It must be contiguous, and the caller must keep it alive as long as the engine works.
     shape, dtype
         What the engine takes it for.
     written : bool
@@ -69,7 +69,7 @@ def checked_address(
 
 
 class Workspace:
-    """Memory that is used again and again: big pieces are not made anew for every job.
+    """Memory that is reused, so that large blocks are not allocated for every job.
 
     Several threads may take from it at once.
     """
@@ -79,7 +79,7 @@ class Workspace:
         self._free: list[npt.NDArray[np.uint8]] = []
 
     def __reduce__(self) -> tuple[type[Workspace], tuple[()]]:
-        """Let copies, and those in other processes, start empty."""
+        """Let copies, also those in other processes, start empty."""
         return Workspace, ()
 
     def take(self, size: int) -> npt.NDArray[np.uint8]:

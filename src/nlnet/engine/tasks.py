@@ -1,7 +1,7 @@
 """What the engine does: denoise an image, find groups, run stages forward and backward.
 
-Every function takes arrays exactly as the engine wants them, contiguous and of the network's dtype,
-or says what is wrong with them.
+Every function takes arrays exactly as the engine wants them, contiguous and of the network's dtype;
+other arrays are refused, with an error that says what is wrong.
 """
 
 from __future__ import annotations

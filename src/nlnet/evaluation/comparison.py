@@ -71,7 +71,7 @@ def compare(
     data_range : float, optional
         The value of white in all of them; by default what each file says or its dtype stands for.
     centre : (x, y), optional
-        Middle of the enlarged part; by default it is where there is most to see.
+        Center of the enlarged part; by default where there is most structure.
 
     Returns
     -------

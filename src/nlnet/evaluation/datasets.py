@@ -54,14 +54,14 @@ def bsd68_ids() -> frozenset[str]:
 
 
 def read_ids(path: str | os.PathLike[str]) -> frozenset[str]:
-    """Read image ids from a text file, one a line; empty lines are skipped."""
+    """Read image ids from a text file, one per line; empty lines are skipped."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise cannot(f"read the ids in {os.fspath(path)!r}", error) from error
     ids = frozenset(line.strip() for line in text.splitlines() if line.strip())
     if not ids:
-        raise InputError(f"{os.fspath(path)!r} lists no ids, but must have one a line.")
+        raise InputError(f"{os.fspath(path)!r} lists no ids, but must have one per line.")
     return ids
 
 

@@ -1,4 +1,4 @@
-"""Processes that share a folder: each output is the work of one of them at a time."""
+"""Processes that share a folder: locks let only one of them work on an output at a time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nlnet.atomic import PREFIX, UNFINISHED
 
 _SUFFIX = ".lock"
 _LEFTOVER_SECONDS = 3600.0
-"""Writing takes seconds; an unfinished file that is older belongs to nobody any more."""
+"""Writing takes seconds, so an unfinished file that is older than this is a leftover."""
 
 
 @contextlib.contextmanager
 def claim(path: Path) -> Iterator[bool]:
     """Claim an output for the length of the block; yields False if another process has done so.
 
-    The claim is a lock on a hidden file beside the output. The system ends it with its process,
-    however that dies; the file itself means nothing. Whoever gets the claim must look whether the
-    output is there by now: another process may just have finished it. Where the file system knows
-    no locks, everybody gets the claim.
+    The claim is a lock on a hidden file beside the output. The system releases it when the process
+    ends, even if it is killed; the file itself means nothing. After getting the claim, check
+    whether the output exists: another process may just have finished it. On file systems without
+    locks, every process gets the claim.
     """
     from filelock import FileLock, Timeout  # takes 0.1 s to import, and not all need it
 
@@ -39,7 +39,7 @@ def claim(path: Path) -> Iterator[bool]:
     try:
         yield True
     finally:
-        # Before the release, so that nobody's claim is removed.
+        # Before the release, so that the claim of another process is not removed.
         with contextlib.suppress(OSError):
             os.unlink(lock.lock_file)
         lock.release()

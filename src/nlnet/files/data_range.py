@@ -1,4 +1,4 @@
-"""What black and white are in an image, and whether they fit one that is taken to be clean."""
+"""The values of black and white in an image, and whether its pixels fit them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Scale:
 
 
 def scale_of(image: ImageFile, data_range: float | None, clean: Scale | None = None) -> Scale:
-    """Return an image's scale: from 0 to white, or where nobody knows it, that of its values.
+    """Return an image's scale: from 0 to white or, if white is not known, the range of its values.
 
-    Of an image whose dtype tells nothing, it is that of the clean image beside it, if there is one.
+    If white is not known, but there is a clean image to compare with, its scale is returned.
 
     Examples
     --------
@@ -42,24 +42,24 @@ def scale_of(image: ImageFile, data_range: float | None, clean: Scale | None = N
 
 
 def known_white(image: ImageFile, data_range: float | None) -> float | None:
-    """Return the value of white: as it is given, as the file says, or as the dtype stands for.
+    """Return the value of white: the given one, that of the file, or that of the dtype.
 
-    None for signed and 32-bit integers, unless it is given: nobody knows.
+    None for signed and 32-bit integers, unless it is given.
     """
     check_dtype(image.pixels)
     return data_range or image.data_range or DATA_RANGES[image.pixels.dtype.newbyteorder("=")]
 
 
 def white_of(image: ImageFile, data_range: float | None) -> float:
-    """Return the value of white; where nobody knows it, the range of the image's values."""
+    """Return the value of white or, if it is not known, the range of the image's values."""
     return find_data_range(image.pixels, known_white(image, data_range))
 
 
 def check_white(image: ImageFile, data_range: float | None, name: str) -> None:
     """Raise InputError if more than a thousandth of the values is far outside 0 to white.
 
-    Far means half of white: a clean image may have some highlights, but one whose values mean
-    something else would be measured, or made noisy, on a scale that is not its own.
+    Far means half of white. A clean image may have some highlights, but if many values are far
+    outside, the data range is wrong, and so would be the noise that is added or measured.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def check_white(image: ImageFile, data_range: float | None, name: str) -> None:
     """
     white = known_white(image, data_range)
     if white is None or image.pixels.dtype.kind == "i":
-        return  # black is wherever the values begin
+        return  # black can be any value
     pixels = image.pixels
     outside = (pixels < -_MARGIN * white) | (pixels > (1 + _MARGIN) * white)
     if np.count_nonzero(outside) > _SHARE * pixels.size:

@@ -1,4 +1,4 @@
-"""Many files in one run: some at a time, bad ones reported, what is there already left alone."""
+"""Many files in one run: several at a time, bad ones reported, existing outputs skipped."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 class FileReport:
     """What became of a job.
 
-    It has findings or an error; neither if its output was there already, or if it was left
-    `elsewhere`: to another process that is working on it, or has done so since this run began.
+    It has findings or an error. It has neither if the output existed already, or if the job was
+    left to another process, which is working on it or has finished it since this run began
+    (`elsewhere`).
     """
 
     job: FileJob
@@ -95,7 +96,8 @@ def run_jobs(
 def split_jobs(jobs: Sequence[FileJob], *, overwrite: bool) -> tuple[list[FileJob], list[FileJob]]:
     """Tell the jobs to do from those whose output is there and may not be replaced.
 
-    With `overwrite`, what is there now may be, but not what another process writes meanwhile.
+    With `overwrite`, outputs that exist now may be replaced, but not those that another process
+    writes in the meantime.
     """
     existing, todo = [], []
     for job in jobs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,12 @@ from nlnet.arrays import Array
 from nlnet.atomic import copy_file
 from nlnet.errors import InputError, about
 from nlnet.files.mask_file import page_mask
-from nlnet.files.one_page import find_page_noise, left_out_note, remove_page_noise
+from nlnet.files.one_page import (
+    find_page_noise,
+    left_out_note,
+    page_planes,
+    remove_page_noise,
+)
 from nlnet.files.settings import Settings
 from nlnet.images import (
     ImageFile,
@@ -25,6 +31,7 @@ from nlnet.images.raw_files import goes_to_libraw
 from nlnet.images.writing import PLAIN
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO
+from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
 
@@ -80,7 +87,7 @@ def denoise_file(
     """Denoise a file and write the result in the format that the target's suffix names.
 
     A file in which no noise is found is copied as it is, if the format stays the same. A raw file
-    is developed; what it looks like without denoising is in the outcome if `keep_before` says so.
+    is developed; with `keep_before`, the outcome also has the picture without denoising.
 
     Raises
     ------
@@ -93,18 +100,19 @@ def denoise_file(
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
+    estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
+    if settings.per_stack and len(pages) > 1:
+        settings = dataclasses.replace(settings, noise=_noise_of_stack(source, pages, settings))
     results: list[ImageFile] = []
     findings: list[_DenoisedPage] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
-        which = f", page {number + 1} of {len(pages)}" if len(pages) > 1 else ""
-        with about(f"{str(source)!r}{which}"):
+        with about(_name_of_page(source, number, len(pages))):
             mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
             report = one_of(progress or ignore, number, len(pages))
             done = _denoise_page(page, settings, mask, report)
         results.append(_for_writing(page, done.pixels, settings))
         findings.append(done)
-    estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
     clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
     if clean and keeps_format(source, target):
         copy_file(source, target)
@@ -120,6 +128,25 @@ def denoise_file(
         notes += _depth_hint(first)
     sigmas, words = zip(*((done.sigma, done.noise) for done in findings), strict=True)
     return Outcome(first, results[0], Findings(sigmas, estimated, notes, words))
+
+
+def _name_of_page(source: Path, number: int, count: int) -> str:
+    """Return what errors call a page."""
+    return f"{str(source)!r}" + (f", page {number + 1} of {count}" if count > 1 else "")
+
+
+def _noise_of_stack(source: Path, pages: Sequence[ImageFile], settings: Settings) -> Noise:
+    """Estimate the noise of all pages together."""
+    white = settings.data_range or pages[0].data_range
+
+    def planes_of(number: int) -> Array:
+        with about(_name_of_page(source, number, len(pages))):
+            mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
+            return page_planes(pages[number], mask)[0]
+
+    assert not isinstance(settings.noise, Noise)
+    with about(f"{str(source)!r}"):
+        return find_common_noise(len(pages), planes_of, white, settings.noise)
 
 
 def _denoise_raw(

@@ -1,4 +1,4 @@
-"""One page of a file: what its noise is, and the page without it. Files and uploads ask here."""
+"""Finding and removing the noise of one page, for files and for uploads."""
 
 from __future__ import annotations
 
@@ -48,6 +48,20 @@ class PageNoise:
         return 0 if self.hidden is None else int(np.count_nonzero(self.hidden))
 
 
+def page_planes(page: ImageFile, mask: Mask | None) -> tuple[Array, Mask | None]:
+    """Return the (C, H, W) planes of a page, filled where it is masked or NaN, and where that is.
+
+    Raises
+    ------
+    InputError
+        If the page cannot be denoised.
+    """
+    check_dtype(page.pixels)
+    planes, hidden = fill_hidden(page.pixels, mask, None if page.channels == 1 else -1)
+    check_finite(planes)
+    return planes, hidden
+
+
 def find_page_noise(
     page: ImageFile,
     sigma: float | None,
@@ -55,7 +69,7 @@ def find_page_noise(
     data_range: float | None,
     mask: Mask | None = None,
 ) -> PageNoise:
-    """Find out what the noise of a page is, as far as it is not given.
+    """Return the noise of a page; what is not given is estimated.
 
     Parameters
     ----------
@@ -75,10 +89,8 @@ def find_page_noise(
     InputError
         As `nlnet.denoise`.
     """
-    check_dtype(page.pixels)
-    planes, hidden = fill_hidden(page.pixels, mask, None if page.channels == 1 else -1)
+    planes, hidden = page_planes(page, mask)
     white = find_data_range(planes, data_range or page.data_range)
-    check_finite(planes)
     record = decide_noise(planes, white, None if sigma is None else sigma * white / 255, noise)
     average = record.average_sigma(float(planes.mean()))
     return PageNoise(record, white, average * 255 / white, hidden)
@@ -115,7 +127,7 @@ def remove_page_noise(
             strength=strength,
             mask=found.hidden,
             model=model,
-            # Not that of the dtype: then values beyond it are no mistake.
+            # Not that of the dtype, or values beyond it would be an error.
             data_range=data_range or page.data_range,
             threads=threads,
             max_memory=max_memory,

@@ -18,15 +18,15 @@ from nlnet.images.formats import OTHER_SUFFIXES
 from nlnet.images.raw_files import has_raw_suffix
 
 Version: TypeAlias = tuple[int, int, int]
-"""What tells a file from a later one of the same name: its inode, time and size."""
+"""Identifies a version of a file: its inode, modification time and size."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FileJob:
     """A file to read and the one to write.
 
-    `replaces` is the output that may be replaced, None if there must be none. If there is another
-    one by the time that the job is worked on, a second run has written it.
+    `replaces` is the version of the output that may be replaced, None if it must not exist. If
+    there is another version when the job is worked on, a second run has written it.
     """
 
     source: Path
@@ -136,7 +136,7 @@ class _Search:
         elif glob.has_magic(text):
             root = _fixed_part(text)
             for match in map(Path, glob.iglob(text, recursive=self._recursive)):
-                # A folder that matches is on the way to what it holds, except for zarr.
+                # Folders that match are ignored, except for zarr: their files match by themselves.
                 if not match.is_dir() and self._takes(match):
                     yield match, match.relative_to(root)
                 elif match.is_dir() and is_zarr(match):
@@ -220,6 +220,6 @@ def _check_targets(jobs: Sequence[FileJob]) -> None:
 
 
 def _key(path: Path) -> str:
-    """Return what two names have in common if the file system takes them for one."""
+    """Return a key that is the same for names that the file system does not tell apart."""
     text = os.path.normcase(os.path.abspath(path))
     return text.casefold() if sys.platform == "darwin" else text

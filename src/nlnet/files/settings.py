@@ -1,4 +1,4 @@
-"""How files are denoised: what the commands, clusters and programs say about it."""
+"""How to denoise files: the settings of commands, clusters and programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import os
 
 from nlnet.denoising.devices import CPU, check_device
+from nlnet.errors import InputError
 from nlnet.files.mask_file import read_masks
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
@@ -38,6 +39,8 @@ class Settings:
         How LibRaw makes pictures of raw files.
     model, threads, max_memory, device
         As for `nlnet.denoise`.
+    per_stack : bool
+        Whether noise that is not given is estimated once for all pages of a file, not for each.
     mask : path or None
         An image whose pixels other than 0 are left out of every file; of one page, or of as many
         as the files have. NaN is left out in any case.
@@ -55,6 +58,7 @@ class Settings:
     writing: WritingOptions = PLAIN
     development: Development = DEFAULT
     mask: os.PathLike[str] | None = None
+    per_stack: bool = False
 
     def check(self) -> None:
         """Raise what would go wrong with every file, before the first one is read.
@@ -68,5 +72,9 @@ class Settings:
         if self.mask is not None:
             read_masks(self.mask, self.max_pixels)
         check_request(self.sigma, self.noise, span=255.0)
+        if self.per_stack and (self.sigma is not None or isinstance(self.noise, Noise)):
+            raise InputError(
+                "The noise is given, by sigma or as a record, so it cannot be estimated per stack."
+            )
         if self.model != AUTO:
             select_model(self.model, self.sigma or 25.0)

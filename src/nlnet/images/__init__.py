@@ -2,10 +2,10 @@
 
 The pixels of most formats go through libvips (pyvips with its binary wheel): it reads and writes
 16-bit RGB PNG, which Pillow silently cuts to 8 bits. Pillow plus tifffile would be two code paths,
-still without 16-bit RGB PNG, and import no faster (both about 0.02 s). What a file says besides its
-pixels (EXIF, color profile, chunks, entries of TIFF pages) is kept here, as the bytes it was, for
-libvips would write some of it anew. So are the formats that its wheel lacks: PGM and PPM, BMP, npy,
-and TIFF files of doubles.
+still without 16-bit RGB PNG, and import no faster (both about 0.02 s). Metadata (EXIF, color
+profile, chunks, entries of TIFF pages) is handled here, byte for byte, because libvips would
+rewrite some of it. The formats that its wheel lacks are read and written here as well: PGM and PPM,
+BMP, npy, and TIFF files of doubles.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class AvifCodec(VipsCodec):
         with source.open() as stream:
             size = int.from_bytes(stream.read(4), "big")
             brands = stream.read(min(size, _LONGEST_BRANDS))
-        if _SEQUENCE in brands:  # of which libvips would read the first frame
+        if _SEQUENCE in brands:  # libvips would read only the first frame
             raise animation_error(source)
         return super().read(source, max_pixels)
 
@@ -64,7 +64,7 @@ class AvifCodec(VipsCodec):
         return encoded if metadata.exif is None else self._with_exif(encoded, metadata.exif)
 
     def _with_exif(self, encoded: bytes, given: bytes) -> bytes:
-        """Put EXIF as it was in the place of that which libvips made of it, if it fits there."""
+        """Replace the EXIF that libvips has rewritten by the original, if it fits there."""
         found: bytes = get_field(self.load(Source(self.name, data=encoded)), "exif-data", b"")
         written = found.removeprefix(exif.PREFIX)
         # The file itself says how to turn the pixels.

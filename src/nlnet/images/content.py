@@ -1,4 +1,4 @@
-"""What an image file holds, and where it is read from: all that the formats have in common."""
+"""The content of an image file and where it is read from, for all formats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ImageFile:
     metadata : Metadata or None
         EXIF, color profile, resolution and the like, to be written with the pixels.
     data_range : float or None
-        The value of white, if the file says another than its dtype stands for.
+        The value of white, if the file says so and it is not that of the dtype.
     notes : tuple of str
         What was converted on reading, for people.
     stacked : bool
@@ -104,7 +104,7 @@ class Source:
         if self.path is None:
             return io.BytesIO(self.data)
         try:
-            # Before opening it: that of a pipe would wait for somebody to write.
+            # Check first: opening a pipe would wait until something is written to it.
             if not stat.S_ISREG(os.stat(self.path).st_mode) and not os.path.isdir(self.path):
                 raise FileError(f"Cannot read {self.name!r}: it is not a plain file.")
             return open(self.path, "rb")

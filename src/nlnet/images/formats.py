@@ -43,8 +43,9 @@ _FLOATS = ("float16", "float32", "float64")
 class Format:
     """A format and what it can hold.
 
-    `metadata` are the kinds of it, `gray` tells whether gray images stay gray, and `white` whether
-    another white than that of the dtype can be said. One that is not `exact` is offered to nobody.
+    `metadata` lists the kinds of metadata it holds. `gray` tells whether gray images stay gray, and
+    `white` whether a file can name its value of white. A format that is not `exact` changes pixels,
+    so messages do not suggest it.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Format:
     max_side: int = 2**31 - 1
 
     def obstacle(self, image: ImageFile, count: int, options: WritingOptions) -> str | None:
-        """Say what of an image of so many pages it cannot hold, None if it can hold all."""
+        """Name what it cannot hold of an image with `count` pages, None if it can hold all."""
         side = max(image.pixels.shape[:2])
         kind = "color" if image.channels == 3 else "gray"
         depth = depth_of(image, options)
@@ -76,7 +77,7 @@ class Format:
         return next((obstacle for obstacle, holds in obstacles.items() if holds), None)
 
     def way_out(self, image: ImageFile, count: int, options: WritingOptions) -> str:
-        """Name the options with which it would hold the image, empty if there are none."""
+        """Suggest options with which it could hold the image; empty if there are none."""
         shallow = dataclasses.replace(options, depth="uint8")
         white = (255, 255, 255)
         offers = {

@@ -1,6 +1,6 @@
 """Directories of numbered entries: the structure that TIFF files and EXIF are made of.
 
-Values are bytes that nobody looks into, unless a caller asks for their numbers.
+Values are kept as bytes, and only interpreted if a caller asks for their numbers.
 """
 
 from __future__ import annotations
@@ -155,16 +155,18 @@ def following(stream: BinaryIO, layout: Layout, offset: int) -> int:
 
 
 def page_offsets(stream: BinaryIO, layout: Layout, first: int, most: int) -> list[int]:
-    """Return the places of a file's directories, at most so many; a broken chain ends early."""
+    """Return the offsets of a file's directories, at most `most`.
+
+    A broken chain ends with the first directory that cannot be read as a whole.
+    """
     offsets: list[int] = []
     place = first
     seen = set()
     try:
         while place and place not in seen and len(offsets) < most:
             seen.add(place)
-            after = following(stream, layout, place)
             offsets.append(place)
-            place = after
+            place = following(stream, layout, place)
     except ValueError:
         pass
     return offsets

@@ -1,4 +1,4 @@
-"""JPEG files: their segments are kept, but for those about the pixels and for small pictures."""
+"""JPEG files: all segments are kept, except those about the pixels and thumbnails."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _begins(segment: _Segment, number: int, start: bytes | tuple[bytes, ...]) ->
 
 
 def _unknown_name(segment: _Segment) -> str | None:
-    """Return what a segment is called that nobody takes care of, None for the others."""
+    """Return the name of a segment that is dropped, None for a segment that is kept."""
     if not _APP <= segment.marker < _APP + 16:
         return None
     known = (_JFIF, _JFXX, EXIF, _XMP, _MORE_XMP, _ICC, _MPF, _RESOURCES, *_ENCODER)

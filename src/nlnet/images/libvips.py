@@ -1,4 +1,4 @@
-"""Formats whose pixels libvips reads and writes; what else is in a file is ours to keep."""
+"""Formats whose pixels libvips reads and writes; metadata is handled here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class VipsCodec:
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
-        # Otherwise it would write EXIF of its own making.
+        # Without this, it would write EXIF that it made up.
         encoded = self.save(assemble(image), keep="none", **self.options(options))
         metadata = image.metadata
         return self.embed(encoded, image, metadata if metadata is not None else Metadata(""))

@@ -28,7 +28,7 @@ _SAME_AS_NOTHING = {"", "sRGB", "tIME", "pHYs", "iCCP", "eXIf", "sBIT", "bKGD"}
 class Part:
     """A part of a file in its own format, such as a chunk of PNG.
 
-    The name is what it is called where it is lost, empty if other formats hold it as well.
+    The name is for messages that say it is lost; empty if other formats hold it as well.
     """
 
     name: str

@@ -38,7 +38,7 @@ class NetpbmCodec:
             raise source.damaged(_NAME, "its header is wrong")
         source.check_pixels(width, height, max_pixels)
         shape = (height, width, _CHANNELS[header[1]])
-        # A plain sample takes a digit and a space, but for the last.
+        # A plain sample takes at least a digit and a space, the last one only a digit.
         plain = header[1] in _PLAIN
         size = math.prod(shape) * (2 if plain else _sample_dtype(white).itemsize) - plain
         if source.size() < header.end() + size:

@@ -1,4 +1,4 @@
-"""PNG files: their chunks are kept, but for those that are about how pixels are stored."""
+"""PNG files: all chunks are kept, except those about how the pixels are stored."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PngCodec(VipsCodec):
             notes += (f"left out, as made for the noisy pixels: PNG {names}",)
         kept = [chunk for chunk in chunks if _is_kept(chunk.kind)]
         if metadata.xmp is not None and THUMBNAIL_NOTE in notes:
-            # Its chunk has the small picture still; the rest of the packet is written anew.
+            # The chunk still has the thumbnail; write one with the cleaned packet.
             kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
         resources = _resources(kept)
         return dataclasses.replace(
@@ -132,7 +132,7 @@ def _is_kept(kind: bytes) -> bool:
 
 
 def _name(chunk: _Chunk) -> str:
-    """Return what a chunk is called where it is lost; empty for those that others hold as well."""
+    """Return the name of a chunk for messages; empty if other formats hold its content as well."""
     if chunk.kind in _TEXT and chunk.body.startswith((_XMP, _RAW_IPTC)):
         return ""
     return _TEXT.get(chunk.kind, chunk.kind.decode("latin-1"))

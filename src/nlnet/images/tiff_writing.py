@@ -20,7 +20,7 @@ from nlnet.images.ifd_writing import encode_directory, reordered
 from nlnet.images.metadata import Metadata, fits
 
 _BIG = 2**31
-"""Above so many bytes of pixels it becomes a BigTIFF, whose offsets do not end at 4 GB."""
+"""Above this many bytes of pixels, a BigTIFF is written, whose offsets have 64 bits."""
 _STRIP_BYTES = 2**18
 _DEFLATE = 8
 _LEVEL = 4

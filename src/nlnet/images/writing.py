@@ -1,4 +1,4 @@
-"""How a file is to be written, where its format leaves a choice."""
+"""Options of writing a file, where its format leaves a choice."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class WritingOptions:
 
 
 PLAIN = WritingOptions()
-"""What is done unless somebody says otherwise."""
+"""The defaults."""
 
 
 def check_alike(pages: Sequence[ImageFile]) -> None:
@@ -150,7 +150,7 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     Raises
     ------
     InputError
-        If it is to be scaled, but nobody knows what its white is.
+        If it has to be scaled, but its value of white is not known.
     """
     if image.alpha is not None and options.background is not None:
         image = _flatten(image, options.background)
@@ -172,7 +172,7 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
 
 
 def _in_native_order(image: ImageFile) -> ImageFile:
-    """Return an image as the codecs want it, who look at its bytes."""
+    """Return an image in native byte order, as the codecs need it."""
     dtype = image.pixels.dtype.newbyteorder("=")
     alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
     return dataclasses.replace(image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha)

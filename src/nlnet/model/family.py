@@ -73,11 +73,16 @@ class Family:
         shared = self.config.stages * (self.config.filter_count**2 + gates)
         return shared + len(self.sigmas) * (self.config.parameter_count - shared)
 
+    @property
+    def noise(self) -> str:
+        """What noise it is for, in a word."""
+        return f"{self.sigmas[0]:g}-{self.sigmas[-1]:g}"
+
     def __str__(self) -> str:
-        config, (first, *_, last) = self.config, self.sigmas
+        config = self.config
         return (
             f"{self.name}: {'gray' if config.channels == 1 else 'color'}, "
-            f"sigma {first:g} to {last:g}, {config.stages} stages, "
+            f"sigma {self.noise}, {config.stages} stages, "
             f"{config.patch_size}x{config.patch_size} patches, {self.parameter_count:,} parameters"
         )
 

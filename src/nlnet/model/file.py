@@ -22,7 +22,8 @@ version, and since version 2
 A model for one sigma has no functions of sigma. One for every sigma has all tensors but the filters
 as functions of the same sigmas, with an axis more, the first.
 
-A single key, because safetensors writes several in random order. Files of version 1 are read, too.
+There is a single key because safetensors writes several in random order. Files of version 1 can
+still be read.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def encode(header: Header, sets: Sequence[Sequence[StageParameters]]) -> bytes:
 
 
 def checksum(fields: Mapping[str, Any], tensors: _Tensors) -> str:
-    """Return the checksum of a file with these metadata fields, one named checksum apart."""
+    """Return the checksum of a file with these metadata fields, except the field ``checksum``."""
     told = {name: value for name, value in fields.items() if name != "checksum"}
     digest = hashlib.sha256(_canonical(told).encode())
     for name in sorted(tensors):

@@ -80,24 +80,24 @@ def select_model(name_or_path: str | os.PathLike[str], sigma: float) -> Model:
     """
     family = [name for name in shipped_models() if family_of(name) == name_or_path]
     if not family or family == [name_or_path]:
-        return at_sigma(load_model(name_or_path), sigma)
+        return load_model(name_or_path).at(sigma)
     if not 0 < sigma < math.inf:
         raise InputError(f"sigma is {sigma}, but must be positive and finite.")
     trained_for = {name: float(name.removeprefix(f"{name_or_path}-s")) for name in family}
     names = sorted(trained_for, key=trained_for.__getitem__)
     nearest = min(names, key=lambda name: distance(trained_for[name], sigma))
-    return at_sigma(load_model(nearest), sigma)
-
-
-def at_sigma(model: Model | Family, sigma: float) -> Model:
-    """Return a model as it is, and of one for every sigma that for this one."""
-    return model.at(sigma) if isinstance(model, Family) else model
+    return load_model(nearest).at(sigma)
 
 
 def distance(trained_for: float, sigma: float) -> float:
     """Return how far noise is from that of a training, in log sigma."""
     # The floor keeps the logarithm of a quotient that underflows finite.
     return abs(math.log(max(sigma / trained_for, sys.float_info.min)))
+
+
+def distance_from(model: Model | Family, sigma: float) -> float:
+    """Return how far noise is, in log sigma, from what a model is for; 0 if it is for every one."""
+    return distance(model.sigma, sigma) if isinstance(model, Model) else 0.0
 
 
 def choose_model(
@@ -120,7 +120,7 @@ def choose_model(
         As `select_model`, or if the model is made for other images.
     """
     if isinstance(model, (Model, Family)):
-        chosen = at_sigma(model, sigma)
+        chosen = model.at(sigma)
     elif isinstance(model, (str, os.PathLike)):
         chosen = select_model(DEFAULT_FAMILIES[channels] if model == AUTO else model, sigma)
     else:

@@ -28,7 +28,6 @@ from nlnet.network.parameters import StageParameters, normalize_rows
 _Float64 = npt.NDArray[np.float64]
 
 _STAGE_TYPES = ("nlcf", "cnlcf")
-# MATLAB multiplies pixel rows from the left, so the file has the transform transposed.
 
 
 def import_author_model(path: str | os.PathLike[str]) -> Model:
@@ -130,6 +129,7 @@ def _intensity_scale(layers: Sequence[Any]) -> float:
             raise ModelError("its clip layer does not clip to [0, 255].")
         if kind in ("rgb2LumChrom", "LumChrom2rgb"):
             scale = _number(layer, "scale")
+            # Transposed: the author's scripts multiply rows of pixels from the left.
             matrix = _numbers(layer, "Op")
             if matrix.shape != (3, 3) or not np.allclose(matrix, OPPONENT.T, atol=1e-6):
                 raise ModelError("its color transform is not the opponent transform of CBM3D.")
@@ -166,7 +166,7 @@ def _stage_config(
 
 
 def _checked_patch_size(stage: Any) -> int:
-    """Check the options of which the network knows one value only; return the patch size."""
+    """Check the options for which the network supports only one value; return the patch size."""
     shape = _basis(stage).shape
     if len(shape) != 3 or shape[0] != shape[1] or shape[2] != shape[0] ** 2 - 1:
         raise ModelError(f"its basis has shape {shape}, but must be (p, p, p * p - 1).")
@@ -258,7 +258,7 @@ def _as_numbers(value: Any, name: str) -> _Float64:
 
 
 def _shaped(value: Any, shape: tuple[int, ...], name: str) -> _Float64:
-    """Return the value in a shape that it may have lost axes of length one of."""
+    """Return the value in this shape; MATLAB may have dropped its axes of length one."""
     numbers = _as_numbers(_unwrap(value), name)
     squeezed = tuple(length for length in shape if length != 1)
     if tuple(length for length in numbers.shape if length != 1) != squeezed:

@@ -15,7 +15,7 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_parameters
 
 _MIN_SIGMA = 0.1
-"""On the 0-255 scale; with less noise, rounding to float32 is no longer small beside it."""
+"""On the 0-255 scale; with less noise, the rounding of float32 would no longer be small."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Model:
     config : NetworkConfig
         The shape of the network.
     stages : tuple of StageParameters
-        One a stage; checked against the config.
+        One for each stage; checked against the config.
     sigma : float
         Standard deviation of the noise it was trained for, on the 0-255 scale.
     name : str
@@ -62,6 +62,15 @@ class Model:
     def parameter_count(self) -> int:
         """Number of learned values."""
         return self.config.parameter_count
+
+    @property
+    def noise(self) -> str:
+        """What noise it is for, in a word."""
+        return f"{self.sigma:g}"
+
+    def at(self, sigma: float) -> Model:
+        """Return the model itself: it is for one sigma, to which images are scaled."""
+        return self
 
     def __str__(self) -> str:
         config = self.config

@@ -86,7 +86,7 @@ class NetworkConfig:
 
     @property
     def filter_count(self) -> int:
-        """Filters of a stage: one fewer than a patch has pixels, for there is no DC filter."""
+        """Filters of a stage: one fewer than a patch has pixels, because there is no DC filter."""
         return self.patch_size**2 - 1
 
     @property
@@ -114,12 +114,12 @@ class NetworkConfig:
 
     @property
     def margin(self) -> int:
-        """How far from its pixels, in pixels, matching and a stage read and write."""
+        """Distance in pixels up to which matching and a stage read and write around a pixel."""
         return self.window // 2 + self.patch_radius
 
     @property
     def reach(self) -> int:
-        """Radius of the receptive field: pixels around one on which its output depends."""
+        """Radius of the receptive field: how far away a pixel can influence another one."""
         return self.stages * 2 * self.margin
 
     @classmethod

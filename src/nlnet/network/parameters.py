@@ -257,5 +257,5 @@ def _initial_mixture(config: NetworkConfig) -> FloatArray:
     def target(x: FloatArray) -> FloatArray:
         return np.asarray(x * np.exp(-0.5 * (x / 45) ** 2) / 50)[:, None]
 
-    # It is odd, so the fit is odd but for rounding: make it exactly so.
+    # The target is odd, so the fit is odd up to rounding; make it exactly odd.
     return odd_part(fit_mixtures(target, config)[0])

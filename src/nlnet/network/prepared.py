@@ -1,4 +1,4 @@
-"""Networks made ready for the engine: those of models once, not again for each of their images."""
+"""Networks in the form the engine takes, cached so that a model is converted only once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_network(config: NetworkConfig, stages: Sequence[StageParameters]) -> En
 
 
 def prepare(config: NetworkConfig, stages: Sequence[StageParameters]) -> EngineNetwork:
-    """Return :func:`make_network` of it, or what it returned before for the same values."""
+    """Return the same as :func:`make_network`, from a cache if the values are the same."""
     return _make_once(pack(config, stages), stages[0].filters.dtype, instruction_set())
 
 

@@ -32,13 +32,13 @@ BOX: Box = (0.0, 255.0)
 """The intensity box of an 8-bit image, the scale the network works on."""
 
 TILE_ROWS_TO_CHOOSE = (72, 32, 16, 8)
-"""Heights of tiles, at most: the highest that stay in the cache, and less for less memory."""
+"""Heights of tiles to choose from: the first is the largest that stays in the cache."""
 
 ROWS_COPIES = 4
-"""Rows that are read or written exist so many times for a moment: scaled, converted, checked."""
+"""Copies of the rows being read or written that exist at once: scaled, converted, checked."""
 
 OTHER_MEMORY = 4_000_000
-"""Bytes, at most, for a network's tables and what threads take."""
+"""Upper bound in bytes for the tables of a network and the overhead of threads."""
 
 
 def denoise_rows(

@@ -1,4 +1,4 @@
-"""The noise of the experiments: white, Gaussian, and the same for everyone who uses the seed."""
+"""Noise for experiments: white, Gaussian, and reproducible from its seed."""
 
 from __future__ import annotations
 

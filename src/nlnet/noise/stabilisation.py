@@ -68,10 +68,11 @@ class Anscombe:
     offset: float
 
     def forward(self, values: Array) -> FloatArray:
-        """Even the noise out; what has no light, or the value 0 above that, becomes 0.
+        """Even the noise out.
 
-        Counted from there, float32 tells values apart also where noise hardly grows, and its
-        transform, ``2 / gain * sqrt(gain * x + ...)``, is far larger than its differences.
+        The result is counted from the transform of the value 0, or of black if black is above 0.
+        Without that, ``2 / gain * sqrt(gain * x + ...)`` would be so much larger than its
+        differences, where the noise hardly grows with the light, that float32 could not hold them.
         """
         # Written so that float32 stays float32.
         squares = np.maximum(self.gain * values + self._floor, 0)
@@ -84,22 +85,22 @@ class Anscombe:
         """Return the values whose noisy versions have these means after the transform."""
         least = max(_LEAST - 2 * self._root / self.gain, -_LARGEST)
         mean = np.maximum(values, least)
-        # One over the transform as it is in the article, which does not start at 0.
+        # One over the transform of the article, which is not counted from 0.
         over = self.gain / (self.gain * mean + 2 * self._root)
         bias = 1 / 4 + over * (
             math.sqrt(3 / 2) / 4 + over * (-11 / 8 + over * (5 / 8 * math.sqrt(3 / 2)))
         )
         light = mean * (self.gain / 4 * mean + self._root) + self.gain * bias
         light -= min(self._floor, 0.0) / self.gain
-        # Below the transform of nothing there is only a slope, so that nothing is cut off: floating
-        # data may be negative.
+        # Below the transform of a pixel without photons the inverse goes on as a straight line, so
+        # that negative values of floating data are not cut off.
         slope = self.gain * _LEAST / 2
         dark = max(-self.offset / self.gain, -_LARGEST)
         return np.asarray(np.maximum(light, dark) + np.minimum(values - least, 0) * slope)
 
     @property
     def _floor(self) -> float:
-        """What stands under the root for the value 0, times the square of the gain."""
+        """The term under the root for the value 0, times the square of the gain."""
         return 3 / 8 * self.gain**2 + self.offset
 
     @property

@@ -54,8 +54,8 @@ def draw_panels(
     panels : sequence of Panel
         From left to right.
     centre : (x, y), optional
-        Pixel in the middle of the detail, as near as the border allows; by default the detail is
-        where there is most to see.
+        Pixel in the center of the detail, as near as the border allows; by default where there is
+        most structure.
     detail_of : int, optional
         Number of the panel in which to look for that.
 

@@ -1,8 +1,8 @@
 """Linear interpolation of the colors that a Bayer mosaic lacks, one of its four phases at a time.
 
 H. Malvar, L. He, R. Cutler, "High-quality linear interpolation for demosaicing of Bayer-patterned
-color images", ICASSP 2004. Being linear, it does to noise what can be said beforehand, and it needs
-no memory but for the phase in hand. Pictures are developed by LibRaw, not by this.
+color images", ICASSP 2004. It is linear, so what it does to noise is known beforehand, and it needs
+memory only for one phase. Pictures are developed by LibRaw, not by this.
 """
 
 from __future__ import annotations

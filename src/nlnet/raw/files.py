@@ -104,7 +104,7 @@ def denoise_raw_file(
     progress : callable, optional
         As for `nlnet.denoise`.
     keep_before : bool
-        Develop the noisy mosaic, too.
+        Also develop the noisy mosaic.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def metadata_of(source: Source, thumbnail: bytes | None, output_color: str | Non
     source : Source
         The raw file; most are TIFF files in their structure, with EXIF as those have it.
     thumbnail : bytes or None
-        The JPEG file inside of it, whose EXIF is taken if the raw file has none of its own.
+        The JPEG file inside it; its EXIF is used if the raw file has no EXIF itself.
     output_color : str or None
         LibRaw's name of the color space; None for gray.
     """

@@ -124,8 +124,7 @@ def denoise_mosaic(
     contrast = _contrast(stable)
     if pattern is None:
         return by_bands(run(stable, 1.0, 0.0, 1.0), transform.inverse)
-    # Square roots of the balance do to square roots of the light what it does to the light: gray
-    # objects become gray.
+    # The transform is nearly a square root, so the root of the balance makes gray objects gray.
     balance = [math.sqrt(factor) for factor in check_balance(white_balance)]
     scale_sites(stable, pattern, balance)
     chroma = np.empty_like(stable)
@@ -172,7 +171,7 @@ def blend_mosaic(
     pattern, white_balance
         As for `denoise_mosaic`.
     strength : float or (float, float)
-        Share of the noise that is to be gone, from 0 to 1; a pair is for brightness and color.
+        Share of the noise to remove, from 0 to 1; a pair is for brightness and color.
 
     Raises
     ------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
-    """Open and unpack a raw file of at most so many pixels.
+    """Open and unpack a raw file of at most `max_pixels` pixels.
 
     Raises
     ------

@@ -82,8 +82,8 @@ class Denoiser(nn.Module):
             (B, C, H, W), floating, C 1 for gray or 3 for RGB; black is 0 and white is 1, and
             values may lie beyond, as noisy ones do. It is computed in float32.
         sigma : float, Tensor or sequence of floats
-            Standard deviation of the noise in the same units, from 0 to 1: one number, or one an
-            image. With sigma 0 an image comes back as it is.
+            Standard deviation of the noise in the same units, from 0 to 1: one number, or one per
+            image. With sigma 0 an image is returned unchanged.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class Denoiser(nn.Module):
             If the batch or sigma cannot be used.
         """
         _check_batch(x)
-        sigmas = _one_an_image(sigma, len(x))
+        sigmas = _sigma_per_image(sigma, len(x))
         differentiable = x.requires_grad and torch.is_grad_enabled()
         run = self._run_network if differentiable or x.device.type != "cpu" else self._run_engine
         images = [
@@ -148,12 +148,12 @@ def _check_batch(x: Tensor) -> None:
         )
 
 
-def _one_an_image(sigma: float | Tensor | Sequence[float], count: int) -> list[float]:
-    """Return sigma as one number an image; tensors may have more axes, such as (B, 1, 1, 1)."""
+def _sigma_per_image(sigma: float | Tensor | Sequence[float], count: int) -> list[float]:
+    """Return sigma as one number per image; tensors may have more axes, such as (B, 1, 1, 1)."""
     try:
         values: list[float] = torch.as_tensor(sigma).detach().double().flatten().tolist()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"sigma is {sigma!r}, but must be a number, or one an image.") from error
+        raise InputError(f"sigma is {sigma!r}, but must be a number, or one per image.") from error
     if len(values) not in (1, count):
         raise InputError(
             f"sigma has {len(values)} values, but must be one number, or one for each of "

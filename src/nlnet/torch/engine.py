@@ -80,7 +80,7 @@ class _RunStages(torch.autograd.Function):
             groups.contiguous().numpy(),
             **options,
         )
-        # A copy: who gets the result may change it before the backward pass.
+        # A copy, because the caller may change the result before the backward pass.
         return torch.from_numpy(ctx.run.estimates[-1].copy())
 
     @staticmethod

@@ -57,8 +57,13 @@ class Batch:
         return self._map(lambda tensor: tensor.to(device))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        tensors = (self.estimate, self.noisy, self.groups, self.clean)
-        return Batch(*map(change, tensors), self.sigma)
+        return Batch(
+            change(self.estimate),
+            change(self.noisy),
+            change(self.groups),
+            change(self.clean),
+            self.sigma,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +80,8 @@ def load_pictures(
 ) -> Pictures:
     """Read ``train/`` and ``test/``, which are trained on, and ``val/``, in the order of names.
 
-    Left out, wherever they are, are the images of BSD68 and those whose names, without suffix, are
-    in `exclude`.
+    The images of BSD68, and those whose names without suffix are in `exclude`, are left out in all
+    folders.
 
     Raises
     ------
@@ -134,7 +139,7 @@ class CropSource:
         self._kept: tuple[Sequence[int], Batch] | None = None
 
     def keep(self, items: Sequence[int], threads: int | None) -> Batch:
-        """Return these crops of the fixed set; asked again, the same memory."""
+        """Return these crops of the fixed set, drawn once and then kept."""
         if self._kept is None or self._kept[0] != items:
             self._kept = items, self.draw(FIXED_EPOCH, 0, items, threads)
         return self._kept[1]

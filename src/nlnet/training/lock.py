@@ -17,8 +17,8 @@ LOCK_NAME = ".lock"
 def sole_writer(run: Path) -> Iterator[None]:
     """Keep other processes from training in the folder of a run.
 
-    The system ends the lock with its process, however that dies; the file itself stays, and means
-    nothing.
+    The system releases the lock when the process ends, even if it is killed. The file stays, but
+    means nothing without the lock.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object a line, one line an epoch."""
+"""The log of a run: one line of JSON per epoch."""
 
 from __future__ import annotations
 

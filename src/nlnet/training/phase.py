@@ -104,14 +104,14 @@ class Phase:
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
-        """Put the running average, where there is one, into the network for a while."""
+        """Put the running average, if there is one, into the network until the block ends."""
         present = {name: value.clone() for name, value in self._network.state_dict().items()}
         self.keep_average()
         yield
         self._network.load_state_dict(present)
 
     def keep_average(self) -> None:
-        """Put the running average, where there is one, into the network for good."""
+        """Put the running average, if there is one, into the network."""
         if self._average is not None:
             self._network.load_state_dict(self._average)
 
@@ -155,7 +155,7 @@ class Phase:
         values = self._network.state_dict()
         if self._average is None:
             self._average = {name: value.clone() for name, value in values.items()}
-        # Early on, average over what there is.
+        # In the first steps, average over fewer of them.
         decay = min(self.settings.average, (1 + steps) / (10 + steps))
         for name, value in values.items():
             self._average[name].lerp_(value, 1 - decay)

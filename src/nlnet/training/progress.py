@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a bar for people who watch, lines for files."""
+"""Progress of a run on the screen: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Screen:
         self._began = 0.0
 
     def begin(self, title: str, epochs: int, steps: int, done: int) -> None:
-        """Start a phase of so many epochs and steps in all, some of which may be done already."""
+        """Start a phase of `epochs` epochs and `steps` steps, `done` of which are done already."""
         self.end()
         self._epochs, self._steps, self._done, self._first = epochs, steps, done, done
         self._began = time.monotonic()

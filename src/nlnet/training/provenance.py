@@ -56,7 +56,7 @@ def summarize(settings: TrainingSettings) -> str:
     if settings.start is not None:
         steps.append(f"from {settings.start}")
     elif settings.greedy.epochs:
-        steps.append(f"{_count(settings.greedy)} a stage")
+        steps.append(f"{_count(settings.greedy)} per stage")
     if settings.joint.epochs:
         steps.append(f"{_count(settings.joint)} jointly")
     return f"{', '.join(steps)}, {crops}"

@@ -86,7 +86,7 @@ def _open_run(
         raise FileError(f"{str(run)!r} holds a run already; go on with --resume, or name another.")
     if not begun:
         if resume:
-            _tell(f"The run in {str(run)!r} ended before its first checkpoint: it begins anew.")
+            _tell(f"The run in {str(run)!r} ended before its first checkpoint; it starts over.")
         return None
     checkpoint = load_checkpoint(run)
     difference = first_difference(settings, checkpoint.settings)
@@ -97,14 +97,14 @@ def _open_run(
 
 
 def _check_best_model(run: Path, checkpoint: Checkpoint) -> None:
-    """See to it that the best model of a run is there, or will be."""
+    """Check that the best model of a run exists, or will be written again."""
     progress, best = checkpoint.progress, run / BEST_MODEL
     if progress.best_psnr is None or best.exists():
         return
     if progress.phase > checkpoint.settings.network.stages:
         raise FileError(
             f"The run in {str(run)!r} is finished, but its model {BEST_MODEL!r} is gone; put it "
-            "back, or train anew in another folder."
+            "back, or train again in another folder."
         )
     _tell(f"{str(best)!r} is gone: the best model from here on takes its place.")
     progress.best_psnr = None
@@ -112,7 +112,7 @@ def _check_best_model(run: Path, checkpoint: Checkpoint) -> None:
 
 @contextlib.contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Note SIGINT and SIGTERM instead of dying of them; the second one kills as usual."""
+    """Take note of SIGINT and SIGTERM; only a second signal ends the process as usual."""
     asked: list[int] = []
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

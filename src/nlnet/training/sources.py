@@ -1,7 +1,7 @@
-"""Where the batches of a phase come from: crops kept, in minibatches or all at once, or new ones.
+"""Where the batches of a phase come from: kept crops, in minibatches or all at once, or new ones.
 
-A source has `steps` steps an epoch. For each it gives this process's part of the step's crops, as
-batches that fit into memory; there are none where a step has fewer crops than the team processes.
+A source has `steps` steps per epoch. For each step it gives this process its part of the crops, in
+batches that fit into memory; that may be none, if a step has fewer crops than there are processes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FullBatch:
 
 
 class Shuffled:
-    """Minibatches of crops that are kept, in an order drawn anew for every epoch."""
+    """Minibatches of crops that are kept, shuffled for every epoch."""
 
     def __init__(self, crops: Batch, size: int, seed: tuple[int, ...], team: Team) -> None:
         self.steps = len(crops) // size

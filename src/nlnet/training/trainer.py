@@ -46,7 +46,7 @@ class Trainer:
     team : Team
         The processes that train together.
     checkpoint : Checkpoint, optional
-        Where to go on; by default the run begins anew.
+        Where to continue; by default the run starts from the beginning.
     stop : callable
         Asked after every step whether to save and leave.
     """
@@ -67,7 +67,7 @@ class Trainer:
         self._stop = stop
         self._team = team
         self._screen = Screen(quiet=not team.is_rank_0)
-        # Now: while this code trains, the checkout may go on to other commits.
+        # Now, because the checkout may move on to other commits during the training.
         self._commit = checkout_commit()
         if checkpoint is None:
             first = 0 if settings.start is None else settings.network.stages
@@ -101,7 +101,7 @@ class Trainer:
         """Run the phases that are left; return False if asked to stop before the end."""
         progress = self._progress
         if progress == RunProgress(phase=progress.phase):
-            self._save(None)  # now one learns whether it can be saved, not minutes later
+            self._save(None)  # to find out now, not minutes later, whether it can be saved
         try:
             while progress.phase <= self._settings.network.stages:
                 if not self._train_phase():

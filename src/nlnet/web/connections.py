@@ -46,7 +46,7 @@ def bounds() -> tuple[int, int]:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, but nobody can hold a connection without a request.
+    """HTTP/1.1 as uvicorn implements it, but idle connections cannot keep others out.
 
     If there are too many connections, the one that has been without a request for longest makes
     room; if all of them have one, the new one is told so.
@@ -65,7 +65,12 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, and start to wait for its first request."""
-        others = [other for other in self.connections if isinstance(other, BoundedProtocol)]
+        others = [
+            other
+            for other in self.connections
+            # One that makes room already is listed until the event loop's next turn.
+            if isinstance(other, BoundedProtocol) and not other.transport.is_closing()
+        ]
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         if len(others) >= self._most:

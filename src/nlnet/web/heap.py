@@ -1,4 +1,4 @@
-"""Memory that an image needed: given back when it is done, not when Python or C feel like it."""
+"""Gives the memory of an image back to the system as soon as it is done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _MARGIN = 32 * 2**20
-"""Growth that is not worth the time of looking for what is free."""
+"""Smaller growth is not worth a garbage collection."""
 
 _STATISTICS = Path("/proc/self/statm")
 
@@ -28,7 +28,7 @@ class Heap:
         self._trim = _find_trim()
 
     def settle(self) -> None:
-        """Take what is there now as what is always there: it need not be looked through again."""
+        """Exclude all objects that exist now from garbage collection: they stay for good."""
         gc.collect()
         gc.freeze()
         self.give_back()

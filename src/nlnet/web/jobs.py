@@ -162,7 +162,7 @@ class JobQueue:
         work : callable
             Called with the function to report progress to.
         gone : callable
-            What it returns ends when nobody waits for the result any more; the job is then stopped.
+            Returns an awaitable that ends when the client has gone; the job is then stopped.
         key : str, optional
             What `standing` knows the job by.
 
@@ -207,7 +207,7 @@ class JobQueue:
         self._executor.shutdown(wait=False)
 
     def abort(self) -> None:
-        """Close it, and stop the running job too; whoever waits for it is told."""
+        """Close the queue and stop the running job; its client gets an error."""
         self.close()
         self._aborting.set()
 

@@ -1,4 +1,4 @@
-"""What the server takes on: everything that a request can use up has a bound."""
+"""The limits of a server: everything that a request can use up has a bound."""
 
 from __future__ import annotations
 

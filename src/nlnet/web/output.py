@@ -60,7 +60,7 @@ def encode(
 def _options(
     page: ImageFile, target: Format, quality: int
 ) -> tuple[WritingOptions, tuple[str, ...]]:
-    """Return how to convert what the format cannot hold, and what is to be said about it."""
+    """Return options that convert what the format cannot hold, and notes that say so."""
     notes: tuple[str, ...] = ()
     background = None
     if page.alpha is not None and not target.alpha:

@@ -1,4 +1,4 @@
-"""One page of an upload: what its noise is, and the page without it."""
+"""Denoising one page of an upload."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _in_words(kind: str, sigma: float) -> str:
 
 
 def _check_width(page: ImageFile, model: Model) -> None:
-    """Refuse what takes too much memory: rows of the image are held, however few they are."""
+    """Refuse images that are too wide: the network needs memory for whole rows."""
     height, width = page.pixels.shape[:2]
     shape = (model.config.channels, height, width)
     threads = os.cpu_count() or 1

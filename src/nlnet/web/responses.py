@@ -1,4 +1,4 @@
-"""Results on their way out: in pieces, so that a slow reader holds little and not for ever."""
+"""Responses with a file, sent in pieces, so that a slow client cannot hold memory for long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every answer carries and every request must satisfy, whatever it asks for."""
+"""Security headers of every response, and checks of every request."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class _Server(uvicorn.Server):
         self.interrupted = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop gently; at a second Ctrl-C, without finishing what is at hand.
+        """Stop when the running job is done; at a second Ctrl-C, at once.
 
         uvicorn would then drop the requests, whose clients would see an error of the server, and
         raise the signals once more at the end.

@@ -43,7 +43,7 @@ PREVIEW_FIELDS = ("data_range", "job")
 
 @dataclasses.dataclass(frozen=True)
 class FormSettings:
-    """How an upload is to be denoised, and how it is to come back.
+    """How to denoise an upload, and how to return it.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def parse_key(fields: Mapping[str, str]) -> str | None:
 
 
 def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> float | None:
-    """Return a number above `least`, None for what is to be found out."""
+    """Return a number above `least`, None for ``auto``."""
     text = fields.get(name, AUTO)
     if text == AUTO:
         return None

@@ -29,7 +29,7 @@ class Shown:
 
 @dataclasses.dataclass(frozen=True)
 class Denoised:
-    """A denoised file, and what is to be said about it.
+    """A denoised file, and what there is to say about it.
 
     Parameters
     ----------
