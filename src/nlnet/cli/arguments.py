@@ -52,7 +52,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
     """Add --sigma: which one of a model that is for every sigma."""
     parser.add_argument(
         "--sigma",
-        type=parse_sigma,
+        type=_sigma,
         default=25.0,
         metavar="S",
         help="of a model for every sigma, the one for this noise (default: 25)",
