@@ -18,6 +18,9 @@ AUTO = "auto"
 DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
 """What `AUTO` means, by the number of channels."""
 
+ModelLike = str | os.PathLike[str] | Model | Family
+"""What users may give as a model: a name, a path, or a loaded one."""
+
 _WEIGHTS = Path(__file__).with_name("weights")
 _SUFFIX = ".safetensors"
 
@@ -100,9 +103,7 @@ def distance_from(model: Model | Family, sigma: float) -> float:
     return distance(model.sigma, sigma) if isinstance(model, Model) else 0.0
 
 
-def choose_model(
-    model: str | os.PathLike[str] | Model | Family, channels: int, sigma: float
-) -> Model:
+def choose_model(model: ModelLike, channels: int, sigma: float) -> Model:
     """Return the model that a user asks for, if it is made for that number of channels.
 
     Parameters
