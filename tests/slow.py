@@ -133,22 +133,6 @@ def psi_derivative(x: float, coefficients: Float64, config: NetworkConfig) -> fl
     return float(-2 * epsilon * np.sum(coefficients * (x - mu) * np.exp(-epsilon * (x - mu) ** 2)))
 
 
-def gate(features: list[Float64], gates: npt.NDArray[np.floating] | None) -> list[Float64]:
-    """Divide the features of each pixel, in all channels, by what they have in common.
-
-    Not in the paper: v_i = s_i / sqrt(1 + sum_j G_ij s_j^2).
-    """
-    if gates is None:
-        return features
-    joint = np.concatenate(features, axis=1)  # (R, C * F)
-    gated = np.zeros_like(joint)
-    for r in range(joint.shape[0]):
-        for i in range(joint.shape[1]):
-            energy = sum(gates[i, j] * joint[r, j] ** 2 for j in range(joint.shape[1]))
-            gated[r, i] = joint[r, i] / np.sqrt(1 + energy)
-    return np.split(gated, len(features), axis=1)
-
-
 def centres(config: NetworkConfig) -> Float64:
     """mu_j: M points, equidistant over the range."""
     return np.linspace(-config.rbf_range, config.rbf_range, config.rbf_count)
@@ -190,10 +174,8 @@ def stage(
     L = operator(filters, parameters.group_weights.astype(np.float64), groups)
     gamma = parameters.step_size
     planes = []
-    features = gate([analysis(L, x) for x in estimate], parameters.gates)
-    for x, y, responses, mixtures in zip(
-        estimate, noisy, features, parameters.coefficients, strict=True
-    ):
+    for x, y, mixtures in zip(estimate, noisy, parameters.coefficients, strict=True):
+        responses = analysis(L, x)
         for r in range(responses.shape[0]):
             for i in range(responses.shape[1]):
                 responses[r, i] = psi(responses[r, i], mixtures[i].astype(np.float64), config)

@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Raised when a function or structure changes; compare it with nlnet_engine_version(). */
-#define NLNET_ENGINE_VERSION 2
+#define NLNET_ENGINE_VERSION 1
 
 typedef enum {
     NLNET_OK = 0,
@@ -145,7 +145,6 @@ typedef struct {
     double *group_weights; /* (stages, K) */
     double *coefficients;  /* (stages, C, F, M) */
     double *step_sizes;    /* (stages,) */
-    double *gates;         /* (stages, C * F, C * F); NULL if there are none */
 } nlnet_backward_task;
 
 /* Make a job in the caller's memory (aligned to 64 bytes), which must live until no thread works on

@@ -25,14 +25,11 @@ struct Backward : Training<T> {
 
     int stage_of(int pass) const { return this->stage_count() - 1 - pass; }
 
-    static int64_t gate_count(const Shape &shape) {
-        return shape.gated ? int64_t(shape.features()) * shape.features() : 0;
-    }
-    // Elements of the sums of one chunk: those of F, w, psi's table and the gates.
+    // Elements of the sums of one chunk: those of F, w and psi's table.
     static int64_t sum_size(const Shape &shape) {
-        const int64_t table = int64_t(shape.features()) * shape.intervals * 4;
-        const int64_t filters = int64_t(shape.filters()) * shape.pixels();
-        return round_up(filters + shape.group + table + gate_count(shape) + 4 * kRoom, kRoom);
+        const int64_t filters = shape.filters();
+        const int64_t table = shape.channels * filters * shape.intervals * 4;
+        return round_up(filters * shape.pixels() + shape.group + table + 3 * kRoom, kRoom);
     }
     T *filter_sums(int pass, int64_t image, int64_t chunk) const {
         const int64_t number = (pass * this->plan.batch + image) * this->plan.chunks() + chunk;
@@ -40,8 +37,8 @@ struct Backward : Training<T> {
     }
     int64_t weights_at() const { return this->shape().filters() * this->shape().pixels() + kRoom; }
     int64_t table_at() const { return weights_at() + this->shape().group + kRoom; }
-    int64_t gates_at() const {
-        return table_at() + int64_t(this->shape().features()) * this->shape().intervals * 4 + kRoom;
+    int64_t table_size() const {
+        return int64_t(this->shape().filters()) * this->shape().intervals * 4;
     }
 
     // The cotangent of u of the pass's stage.
@@ -78,15 +75,15 @@ struct Backward : Training<T> {
         if (step.row == 0) {
             __builtin_memset(here, 0, size_t(sum_size(this->shape())) * sizeof(T));
         }
-        const StageSums<T> to = {here, here + weights_at(), here + table_at(), here + gates_at()};
-        Rows<const T> error_rows[3] = {};
-        for (int channel = 0; channel < this->shape().channels; channel++) {
-            error_rows[channel] = errors.read(channel);
-        }
         for (int64_t column = step.first; column < step.last; column++) {
-            this->kernels().differentiate(this->shape(), this->run_stage(number),
-                                          this->tile(step, column, estimate, this->groups(step)),
-                                          error_rows, to, scratch);
+            for (int channel = 0; channel < this->shape().channels; channel++) {
+                const StageSums<T> to = {here, here + weights_at(),
+                                         here + table_at() + channel * table_size()};
+                this->kernels().differentiate(
+                    this->shape(), this->run_stage(number), channel,
+                    this->tile(step, channel, column, estimate.read(channel), this->groups(step)),
+                    errors.read(channel), to, scratch);
+            }
         }
     }
 
@@ -144,11 +141,7 @@ struct Backward : Training<T> {
             gradients.group_weights[int64_t(number) * shape.group + k] =
                 -total(step.pass, weights_at() + k);  // Eq. (41)
         }
-        const int64_t gates = gate_count(shape);
-        for (int64_t i = 0; i < gates; i++) {
-            gradients.gates[number * gates + i] = -total(step.pass, gates_at() + i);
-        }
-        const int64_t mixtures = shape.features();
+        const int64_t mixtures = int64_t(shape.channels) * shape.filters();
         for (int64_t i = 0; i < mixtures; i++) {
             reduce_mixture(
                 step.pass, i, static_cast<double *>(scratch),

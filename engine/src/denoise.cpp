@@ -48,8 +48,11 @@ struct Denoising : Run<T> {
         const Planes<T> estimate = input(step);
         const int8_t *groups = this->held_groups(step);
         for (int64_t column = step.first; column < step.last; column++) {
-            this->kernels().spread(this->shape(), this->stage(step.pass),
-                                   this->tile(step, column, estimate, groups), scratch);
+            for (int channel = 0; channel < this->shape().channels; channel++) {
+                this->kernels().spread(
+                    this->shape(), this->stage(step.pass), channel,
+                    this->tile(step, channel, column, estimate.read(channel), groups), scratch);
+            }
         }
     }
 

@@ -9,8 +9,12 @@ struct Forward : Training<T> {
     void spread(const Task &step, void *scratch) const {
         const Planes<T> estimate = this->estimate(step.pass, step.image);
         for (int64_t column = step.first; column < step.last; column++) {
-            this->kernels().spread(this->shape(), this->run_stage(step.pass),
-                                   this->tile(step, column, estimate, this->groups(step)), scratch);
+            for (int channel = 0; channel < this->shape().channels; channel++) {
+                this->kernels().spread(
+                    this->shape(), this->run_stage(step.pass), channel,
+                    this->tile(step, channel, column, estimate.read(channel), this->groups(step)),
+                    scratch);
+            }
         }
     }
 

@@ -41,21 +41,19 @@ struct Stage {
     const T *transposed;  // (P, F)
     const T *weights;     // (K)
     const T *cubics;      // (C, F, intervals, 4): psi between two nodes is a cubic in t, 0 to 1
-    const T *gates;       // (C * F, C * F), or NULL
-    const T *gates_transposed;
-    T origin, scale;  // a feature s is scale * s + origin intervals from the table's start
+    T origin, scale;      // a feature s is scale * s + origin intervals from the table's start
     T step_size;
 };
 
-// A tile of a stage: `rows` x `columns` pixels from (top, left) on, in all planes.
+// A tile of a stage: `rows` x `columns` pixels from (top, left) on, in one plane.
 template <typename T>
 struct StageTile {
-    Rows<const T> estimate[3];  // x
+    Rows<const T> estimate;  // x
     int64_t height, width;
     int64_t top, left;
     int rows, columns;
     const int8_t *groups;  // of row `top`, column 0: (rows, width, K, 2)
-    T *part[3];            // the window around the tile, window_size(): what the tile adds to it
+    T *part;               // the window around the tile, window_size(): what the tile adds to it
 };
 
 // Gradients of <e, sum of L_r^T psi(L_r x)>, which a stage subtracts, added to what is there; the
@@ -64,8 +62,7 @@ template <typename T>
 struct StageSums {
     T *filters;  // (F, P)
     T *weights;  // (K)
-    T *cubics;   // (C, F, intervals, 4)
-    T *gates;    // (C * F, C * F), if there are any
+    T *cubics;   // (F, intervals, 4), of the tile's channel
 };
 
 // What rows of tiles have added to their windows, in one plane; rows of tiles are a ring buffer.
@@ -99,11 +96,12 @@ template <typename T>
 struct StageKernels {
     size_t (*spread_scratch)(const Shape &, int tile_rows);
     // part = sum over the tile's pixels r of L_r^T psi(L_r x)
-    void (*spread)(const Shape &, const Stage<T> &, const StageTile<T> &, void *scratch);
+    void (*spread)(const Shape &, const Stage<T> &, int channel, const StageTile<T> &,
+                   void *scratch);
     size_t (*differentiate_scratch)(const Shape &, int tile_rows);
     // The backward pass: `cotangent` is e of u; part = sum of L_r^T (psi'(L_r x) L_r e).
-    void (*differentiate)(const Shape &, const Stage<T> &, const StageTile<T> &,
-                          const Rows<const T> *cotangents, const StageSums<T> &, void *scratch);
+    void (*differentiate)(const Shape &, const Stage<T> &, int channel, const StageTile<T> &,
+                          const Rows<const T> &cotangent, const StageSums<T> &, void *scratch);
     // Row y of the plane that the windows add up to; `line` has width + 2 * radius elements.
     void (*fold)(const Shape &, const Parts<T> &, int64_t height, int64_t width, int64_t y, T *line,
                  T *row);

@@ -17,7 +17,7 @@ static_assert(sizeof(Head) == 80, "the layout of files");
 
 constexpr uint64_t kMagic = 0x72617074656e6c6e;  // "nlnetpar"
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kProjectEveryStage = 1, kGated = 2;
+constexpr uint32_t kProjectEveryStage = 1;
 constexpr int kMostStages = 1000, kMostPatch = 63, kMostWindow = 255, kMostGaussians = 4096;
 constexpr int kMostIntervals = 1 << 16;
 constexpr int kNodesPerStd = 5;      // keeps the error below 1e-4 of psi's range
@@ -43,7 +43,7 @@ bool is_finite(double value) {
 
 // The arrays of one stage within the block.
 struct Place {
-    size_t filters, weights, coefficients, gates, end;
+    size_t filters, weights, coefficients, end;
 };
 
 Place place_of(const Shape &shape, size_t start, size_t element) {
@@ -54,9 +54,8 @@ Place place_of(const Shape &shape, size_t start, size_t element) {
     place.filters = start + sizeof(double);  // the step size comes first
     place.weights = after(place.filters, int64_t(shape.filters()) * shape.pixels());
     place.coefficients = after(place.weights, shape.group);
-    place.gates = after(place.coefficients, int64_t(shape.features()) * shape.rbf_count);
-    place.end = shape.gated ? after(place.gates, int64_t(shape.features()) * shape.features())
-                            : place.gates;
+    place.end =
+        after(place.coefficients, int64_t(shape.channels) * shape.filters() * shape.rbf_count);
     return place;
 }
 
@@ -71,7 +70,7 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
                       head->window <= kMostWindow && head->window % 2 == 1 && head->group >= 1 &&
                       head->group <= head->window * head->window && head->rbf_count >= 2 &&
                       head->rbf_count <= kMostGaussians &&
-                      (head->flags & ~(kProjectEveryStage | kGated)) == 0 && head->sets == 1 &&
+                      (head->flags & ~kProjectEveryStage) == 0 && head->sets == 1 &&
                       head->bytes == bytes && head->rbf_range > 0 && is_finite(head->rbf_range) &&
                       head->rbf_std > 0 && is_finite(head->rbf_std);
     if (!fits) return NLNET_BAD_BLOCK;
@@ -83,7 +82,6 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
     shape->group = int(head->group);
     shape->window = int(head->window);
     shape->rbf_count = int(head->rbf_count);
-    shape->gated = (head->flags & kGated) != 0;
     shape->intervals = int(intervals) + (double(int(intervals)) < intervals);
     size_t end = sizeof(Head);
     for (int stage = 0; stage < shape->stages; stage++) {
@@ -111,26 +109,15 @@ bool all_finite(const char *array, bool single, int64_t count) {
     return true;
 }
 
-// Gates are not negative: what a feature is divided by is at least 1.
-bool usable_gates(const char *array, bool single, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        const double value = value_at(array, single, i);
-        if (!is_finite(value) || value < 0) return false;
-    }
-    return true;
-}
-
-bool values_usable(const char *block, const Shape &shape, bool single) {
+bool values_finite(const char *block, const Shape &shape, bool single) {
     size_t start = sizeof(Head);
     for (int stage = 0; stage < shape.stages; stage++) {
         const Place place = place_of(shape, start, single ? 4 : 8);
-        const int64_t coefficients = int64_t(shape.features()) * shape.rbf_count;
-        const int64_t gates = shape.gated ? int64_t(shape.features()) * shape.features() : 0;
+        const int64_t coefficients = int64_t(shape.channels) * shape.filters() * shape.rbf_count;
         if (!all_finite(block + start, false, 1) ||
             !all_finite(block + place.filters, single, int64_t(shape.filters()) * shape.pixels()) ||
             !all_finite(block + place.weights, single, shape.group) ||
-            !all_finite(block + place.coefficients, single, coefficients) ||
-            !usable_gates(block + place.gates, single, gates)) {
+            !all_finite(block + place.coefficients, single, coefficients)) {
             return false;
         }
         start = place.end;
@@ -217,8 +204,6 @@ void make_stages(const char *block, const Head &head, const Shape &shape, const 
         T *transposed = memory.take<T>(filters, pixels);
         T *weights = memory.take<T>(shape.group);
         T *cubics = memory.take<T>(shape.channels, filters, shape.intervals, 4);
-        const int64_t width = shape.gated ? shape.features() : 0;
-        T *gates = memory.take<T>(width, width), *gates_transposed = memory.take<T>(width, width);
         if (cubics != nullptr) {
             for (int64_t f = 0; f < filters; f++) {
                 for (int64_t p = 0; p < pixels; p++) {
@@ -233,16 +218,10 @@ void make_stages(const char *block, const Head &head, const Shape &shape, const 
                 tabulate(grid, head, block + place.coefficients, single, i * shape.rbf_count,
                          values, slopes, cubics + i * shape.intervals * 4);
             }
-            for (int64_t i = 0; i < width * width; i++) {
-                const T value = T(value_at(block + place.gates, single, i));
-                gates[i] = gates_transposed[i % width * width + i / width] = value;
-            }
             stages[number] = {matrix,
                               transposed,
                               weights,
                               cubics,
-                              gates,
-                              gates_transposed,
                               T(head.rbf_range / grid.step),
                               T(1 / grid.step),
                               T(value_at(block + start, false, 0))};
@@ -285,7 +264,7 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
         auto pairs = reinterpret_cast<int32_t (*)[2]>(pieces.take<int32_t>(offset_count));
         int32_t *rank_of = pieces.take<int32_t>(offset_count);
         if (round == 1) {
-            if (!values_usable(start, shape, head.element == 0)) return NLNET_BAD_BLOCK;
+            if (!values_finite(start, shape, head.element == 0)) return NLNET_BAD_BLOCK;
             make_grid(head, grid, shape.rbf_count, values, slopes);
             rank_offsets(shape.window, offsets, pairs, rank_of);
             grid.values = values;

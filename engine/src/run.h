@@ -59,27 +59,21 @@ struct Run : nlnet_job {
                task.row % plan.groups_capacity() * plan.tile_rows * group_bytes();
     }
 
-    // A tile of the task's row.
-    StageTile<T> tile(const Task &task, int64_t column, const Planes<T> &estimate,
+    // A tile of the task's row, in one plane.
+    StageTile<T> tile(const Task &task, int channel, int64_t column, const Rows<const T> &estimate,
                       const int8_t *groups) const {
         const int64_t top = task.row * plan.tile_rows, left = column * kTileColumns;
         const int64_t rows = plan.height - top, columns = plan.width - left;
         const int64_t slot = task.row % plan.parts_capacity() * plan.tile_columns() + column;
-        StageTile<T> tile = {{},
-                             plan.height,
-                             plan.width,
-                             top,
-                             left,
-                             int(rows < plan.tile_rows ? rows : plan.tile_rows),
-                             int(columns < kTileColumns ? columns : kTileColumns),
-                             groups,
-                             {}};
-        for (int channel = 0; channel < shape().channels; channel++) {
-            tile.estimate[channel] = estimate.read(channel);
-            tile.part[channel] =
-                windows(task, channel) + slot * window_size(shape(), plan.tile_rows);
-        }
-        return tile;
+        return {estimate,
+                plan.height,
+                plan.width,
+                top,
+                left,
+                int(rows < plan.tile_rows ? rows : plan.tile_rows),
+                int(columns < kTileColumns ? columns : kTileColumns),
+                groups,
+                windows(task, channel) + slot * window_size(shape(), plan.tile_rows)};
     }
 
     // Match the task's columns of its row of tiles.

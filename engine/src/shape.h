@@ -17,7 +17,6 @@ struct Shape {
     int window;  // side of the search window, odd
     int rbf_count;
     int intervals;  // of psi's table
-    bool gated;     // whether features are divided by what they all have in common
 
     NLNET_ALWAYS_INLINE int radius() const { return patch / 2; }
     // How far the members of a group are from it, at most.
@@ -26,10 +25,6 @@ struct Shape {
     NLNET_ALWAYS_INLINE int margin() const { return reach() + radius(); }
     NLNET_ALWAYS_INLINE int pixels() const { return patch * patch; }
     NLNET_ALWAYS_INLINE int filters() const { return patch * patch - 1; }
-    // Features of a pixel in all channels, which the gates connect.
-    NLNET_ALWAYS_INLINE int features() const { return channels * filters(); }
-    // Channels that a stage's kernels take through all steps at once.
-    NLNET_ALWAYS_INLINE int together() const { return gated ? channels : 1; }
 };
 
 // Columns of a stage's tiles, and of matching's.

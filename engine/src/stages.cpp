@@ -27,9 +27,9 @@ struct BySizes {
         NLNET_BY_SIZES(shape, NLNET_CALL);
 #undef NLNET_CALL
     }
-    static void spread(const Shape &shape, const Stage<T> &stage, const StageTile<T> &tile,
-                       void *scratch) {
-#define NLNET_CALL(S) NLNET_SET::spread<T, S>(shape, stage, tile, scratch)
+    static void spread(const Shape &shape, const Stage<T> &stage, int channel,
+                       const StageTile<T> &tile, void *scratch) {
+#define NLNET_CALL(S) NLNET_SET::spread<T, S>(shape, stage, channel, tile, scratch)
         NLNET_BY_SIZES(shape, NLNET_CALL);
 #undef NLNET_CALL
     }
@@ -38,10 +38,11 @@ struct BySizes {
         NLNET_BY_SIZES(shape, NLNET_CALL);
 #undef NLNET_CALL
     }
-    static void differentiate(const Shape &shape, const Stage<T> &stage, const StageTile<T> &tile,
-                              const Rows<const T> *cotangents, const StageSums<T> &sums,
-                              void *scratch) {
-#define NLNET_CALL(S) NLNET_SET::differentiate<T, S>(shape, stage, tile, cotangents, sums, scratch)
+    static void differentiate(const Shape &shape, const Stage<T> &stage, int channel,
+                              const StageTile<T> &tile, const Rows<const T> &cotangent,
+                              const StageSums<T> &sums, void *scratch) {
+#define NLNET_CALL(S) \
+    NLNET_SET::differentiate<T, S>(shape, stage, channel, tile, cotangent, sums, scratch)
         NLNET_BY_SIZES(shape, NLNET_CALL);
 #undef NLNET_CALL
     }

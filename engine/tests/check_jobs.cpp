@@ -69,7 +69,6 @@ plain::Config random_config(check::Random *random) {
     config.window = random->below(2) ? 31 : 9;
     config.rbf_count = random->below(2) ? 63 : 21;
     config.project_every_stage = random->below(2) != 0;
-    config.gated = random->below(2) != 0;
     config.rbf_range = 100;
     config.rbf_std = 200.0 / (config.rbf_count - 1);
     return config;
@@ -250,7 +249,7 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
     double *filters = plain::numbers(int64_t(stages) * config.filters() * config.pixels());
     double *group_weights = plain::numbers(stages * config.group);
     double *coefficients = plain::numbers(stages * config.mixtures());
-    double *step_sizes = plain::numbers(stages), *gates = plain::numbers(stages * config.gates());
+    double *step_sizes = plain::numbers(stages);
     for (int64_t i = 0; i < size; i++) weights[i] = random->uniform() - 0.5;
     const int threads = 1 + int(random->below(3));
     nlnet_forward_task task = {
@@ -263,9 +262,8 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
     {
         const Made<double> made(values, set);
         loss(made, task, weights, size, stages);
-        const nlnet_backward_task back = {task,           weights,    gradient,
-                                          noisy_gradient, filters,    group_weights,
-                                          coefficients,   step_sizes, gates};
+        const nlnet_backward_task back = {task,    weights,       gradient,     noisy_gradient,
+                                          filters, group_weights, coefficients, step_sizes};
         report.expect(run_task(nlnet_backward, made.network, back, threads) == NLNET_OK,
                       "the backward pass did not run");
     }
@@ -276,7 +274,6 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
     const int64_t f = random->below(uint32_t(config.filters() * config.pixels()));
     const int64_t k = random->below(uint32_t(config.group));
     const int64_t c = random->below(uint32_t(config.mixtures()));
-    const int64_t g = config.gated ? int64_t(random->below(uint32_t(config.gates()))) : 0;
     struct {
         double *value, gradient;
         const char *name;
@@ -285,10 +282,8 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
         {stage.weights + k, group_weights[s * config.group + k], "w"},
         {stage.coefficients + c, coefficients[s * config.mixtures() + c], "pi"},
         {&stage.step_size, step_sizes[s], "gamma"},
-        {stage.gates + g, config.gated ? gates[s * config.gates() + g] : 0, "G"},
     };
     for (const auto &probe : probes) {
-        if (probe.value == stage.gates + g && !config.gated) continue;
         const double before = *probe.value;
         double sides[2];
         for (int side = 0; side < 2; side++) {
@@ -313,9 +308,8 @@ void differentiates(check::Random *random, nlnet_set set, check::Report &report)
         compare(which ? noisy_gradient[at] : gradient[at], (sides[1] - sides[0]) / (2 * h),
                 which ? "y" : "x", report);
     }
-    double *const arrays[] = {updates,        estimates,  weights, gradient,
-                              noisy_gradient, moved,      filters, group_weights,
-                              coefficients,   step_sizes, gates};
+    double *const arrays[] = {updates, estimates, weights,       gradient,     noisy_gradient,
+                              moved,   filters,   group_weights, coefficients, step_sizes};
     for (double *array : arrays) free(array);
 }
 

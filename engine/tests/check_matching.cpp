@@ -160,7 +160,7 @@ void match_tiles(const MatchingKernels<T> &kernels, const Image<T> &image, const
 }
 
 Shape random_shape(Random &random) {
-    Shape shape = {1, 5, random.between(0, 1) ? 5 : 7, 8, 31, 63, 100, false};
+    Shape shape = {1, 5, random.between(0, 1) ? 5 : 7, 8, 31, 63, 100};
     if (random.between(0, 1)) return shape;
     shape.window = int(2 * random.between(1, 12) + 1);
     if (random.between(0, 1)) shape.patch = int(2 * random.between(1, 6) + 1);
@@ -272,7 +272,7 @@ void time_matching(const nlnet::Kernels &kernels) {
     }
     const int patches[] = {5, 7, 9};
     for (int patch : patches) {
-        const Shape shape = {1, 5, patch, 8, 31, 63, 100, false};
+        const Shape shape = {1, 5, patch, 8, 31, 63, 100};
         Array<int8_t> groups(size_t(image.height * image.width * 8 * 2));
         const double time = seconds(
             [&] {

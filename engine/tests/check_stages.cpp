@@ -33,7 +33,6 @@ nlnet::Shape random_shape(Random &random) {
     shape.group = special ? 8 : int(random.between(1, most < 12 ? most : 12));
     shape.rbf_count = 63;
     shape.intervals = int(random.between(1, 300));
-    shape.gated = shape.patch <= 7 && random.between(0, 1);
     return shape;
 }
 
@@ -61,24 +60,21 @@ void check_case(const nlnet::StageKernels<T> &kernels, Random &random, Report &r
         } results[] = {{"image", difference(got.image, wanted.image)},
                        {"filters", difference(got.filters, wanted.filters)},
                        {"weights", difference(got.weights, wanted.weights)},
-                       {"cubics", difference(got.cubics, wanted.cubics)},
-                       {"gates", shape.gated ? difference(got.gates, wanted.gates) : 0}};
-        for (int i = 0; i < (backward ? 5 : 1); i++)
+                       {"cubics", difference(got.cubics, wanted.cubics)}};
+        for (int i = 0; i < (backward ? 4 : 1); i++)
             report.expect(results[i].apart <= tolerance,
-                          "%s of %s%s, patch %d, group %d, window %d, channels %d, %d x %d, tiles "
-                          "of %d rows, %d bytes: %.3g apart",
-                          results[i].name, backward ? "differentiate" : "spread",
-                          shape.gated ? ", gated" : "", shape.patch, shape.group, shape.window,
-                          shape.channels, int(height), int(width), c.tile_rows, int(sizeof(T)),
-                          results[i].apart);
+                          "%s of %s, patch %d, group %d, window %d, channels %d, %d x %d, tiles of "
+                          "%d rows, %d bytes: %.3g apart",
+                          results[i].name, backward ? "differentiate" : "spread", shape.patch,
+                          shape.group, shape.window, shape.channels, int(height), int(width),
+                          c.tile_rows, int(sizeof(T)), results[i].apart);
     }
 }
 
 // With psi(s) = s a stage's sum is L^T L x: the scalar product with e is that of L e and L x, so
 // <L^T L x, e> = <x, L^T L e>.
 void check_adjoint(const nlnet::StageKernels<double> &kernels, Random &random, Report &report) {
-    nlnet::Shape shape = random_shape(random);
-    shape.gated = false;  // gates are not linear
+    const nlnet::Shape shape = random_shape(random);
     StageCase<double> c(shape, shape.patch + random.between(0, 30),
                         shape.patch + random.between(0, 90), 16);
     fill(c, random, true);
@@ -140,12 +136,11 @@ void check_gradients(const nlnet::StageKernels<double> &kernels, Random &random,
     check_gradient(kernels, c, "filters", c.filters, sums.filters, random, report);
     check_gradient(kernels, c, "weights", c.weights, sums.weights, random, report);
     check_gradient(kernels, c, "cubics", c.cubics, sums.cubics, random, report);
-    if (shape.gated) check_gradient(kernels, c, "gates", c.gates, sums.gates, random, report);
 }
 
 template <typename T>
-void time_case(const char *set, const nlnet::StageKernels<T> &kernels, int patch, bool gated) {
-    const nlnet::Shape shape = {1, 1, patch, 8, 31, 63, 310, gated};
+void time_case(const char *set, const nlnet::StageKernels<T> &kernels, int patch) {
+    const nlnet::Shape shape = {1, 1, patch, 8, 31, 63, 310};
     StageCase<T> c(shape, 128, 256, 64);
     Random random = {1};
     fill(c, random, false);
@@ -153,10 +148,9 @@ void time_case(const char *set, const nlnet::StageKernels<T> &kernels, int patch
     for (int pass = 0; pass < 2; pass++) {
         const bool backward = pass == 1;
         const double took = seconds([&] { run(kernels, c, backward, sums); }, 10);
-        printf("%-8s %-20s %dx%d %s %-7s %8.1f ns per pixel\n", set,
+        printf("%-8s %-20s %dx%d %-7s %8.1f ns per pixel\n", set,
                backward ? "differentiate, fold" : "spread, fold", patch, patch,
-               gated ? "gated" : "     ", sizeof(T) == 4 ? "float" : "double",
-               took / double(c.size()) * 1e9);
+               sizeof(T) == 4 ? "float" : "double", took / double(c.size()) * 1e9);
     }
 }
 
@@ -174,9 +168,8 @@ void check_stages(const nlnet::Kernels &kernels, int rounds, Random random, Repo
 void time_stages(const nlnet::Kernels &kernels) {
     const int patches[] = {5, 7, 9};
     for (const int patch : patches) {
-        time_case(kernels.name, *kernels.stage_float, patch, false);
-        time_case(kernels.name, *kernels.stage_float, patch, true);
-        time_case(kernels.name, *kernels.stage_double, patch, false);
+        time_case(kernels.name, *kernels.stage_float, patch);
+        time_case(kernels.name, *kernels.stage_double, patch);
     }
 }
 

@@ -56,7 +56,6 @@ plain::Config small_config(Choices &choices) {
     config.window = choices.below(2) ? 9 : 5 + 2 * choices.below(14);
     config.rbf_count = choices.below(2) ? 21 : 2 + choices.below(70);
     config.project_every_stage = choices.below(2) != 0;
-    config.gated = choices.below(2) != 0;
     config.rbf_range = 100;
     config.rbf_std = 200.0 / (config.rbf_count - 1);
     return config;
@@ -238,9 +237,6 @@ void train(Choices &choices, const nlnet_network *network, const plain::Config &
     const Array<double> filter_gradient(steps * filters * size_t(config.pixels()));
     const Array<double> weights(steps * size_t(config.group)), step_sizes(steps);
     const Array<double> coefficients(steps * size_t(config.mixtures()));
-    // As many as there may be: damage can add gates to a block without any.
-    const size_t features = size_t(config.features());
-    const Array<double> gates(steps * features * features);
     const nlnet_backward_task backward = {forward,
                                           cotangent.data,
                                           estimate_gradient.data,
@@ -248,8 +244,7 @@ void train(Choices &choices, const nlnet_network *network, const plain::Config &
                                           filter_gradient.data,
                                           weights.data,
                                           coefficients.data,
-                                          step_sizes.data,
-                                          gates.data};
+                                          step_sizes.data};
     run(choices, nlnet_backward, network, backward, threads);
 }
 

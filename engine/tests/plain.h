@@ -7,21 +7,18 @@ namespace plain {
 
 struct Config {
     int channels, stages, patch, group, window, rbf_count;
-    bool project_every_stage, gated;
+    bool project_every_stage;
     double rbf_range, rbf_std;
 
     int radius() const { return patch / 2; }
     int pixels() const { return patch * patch; }
     int filters() const { return patch * patch - 1; }
-    int features() const { return channels * filters(); }
-    int64_t mixtures() const { return int64_t(features()) * rbf_count; }
-    int64_t gates() const { return gated ? int64_t(features()) * features() : 0; }
+    int64_t mixtures() const { return int64_t(channels) * filters() * rbf_count; }
 };
 
 struct StageValues {
     double step_size;
     double *filters, *weights, *coefficients;  // (F, P), (K), (C, F, M)
-    double *gates;                             // (C F, C F)
 };
 
 struct Network {
@@ -42,7 +39,6 @@ inline Network random_network(const Config &config, check::Random *random) {
         stage.filters = numbers(int64_t(config.filters()) * config.pixels());
         stage.weights = numbers(config.group);
         stage.coefficients = numbers(config.mixtures());
-        stage.gates = numbers(config.gates());
         for (int f = 0; f < config.filters(); f++) {
             double *row = stage.filters + f * config.pixels(), mean = 0, norm = 0;
             for (int p = 0; p < config.pixels(); p++) mean += row[p] = random->uniform() - 0.5;
@@ -54,9 +50,6 @@ inline Network random_network(const Config &config, check::Random *random) {
         for (int64_t i = 0; i < config.mixtures(); i++) {
             stage.coefficients[i] = float((random->uniform() - 0.5) / 4);
         }
-        for (int64_t i = 0; i < config.gates(); i++) {
-            stage.gates[i] = float(random->uniform() * 1e-2 / config.features());
-        }
     }
     return network;
 }
@@ -66,7 +59,6 @@ inline void release(Network *network) {
         free(network->stages[s].filters);
         free(network->stages[s].weights);
         free(network->stages[s].coefficients);
-        free(network->stages[s].gates);
     }
 }
 
@@ -74,8 +66,8 @@ inline void release(Network *network) {
 template <typename T>
 unsigned char *block_of(const Network &network, size_t *bytes) {
     const Config &config = network.config;
-    const int64_t counts[4] = {int64_t(config.filters()) * config.pixels(), config.group,
-                               config.mixtures(), config.gates()};
+    const int64_t counts[3] = {int64_t(config.filters()) * config.pixels(), config.group,
+                               config.mixtures()};
     size_t size = 80;
     for (int s = 0; s < config.stages; s++) {
         size += 8;
@@ -90,7 +82,7 @@ unsigned char *block_of(const Network &network, size_t *bytes) {
                              uint32_t(config.group),
                              uint32_t(config.window),
                              uint32_t(config.rbf_count),
-                             uint32_t(config.project_every_stage) | uint32_t(config.gated) << 1,
+                             config.project_every_stage,
                              1};
     const double reals[] = {config.rbf_range, config.rbf_std, 25.0};
     const uint64_t total = size;
@@ -101,10 +93,10 @@ unsigned char *block_of(const Network &network, size_t *bytes) {
     unsigned char *to = block + 80;
     for (int s = 0; s < config.stages; s++) {
         const StageValues &stage = network.stages[s];
-        const double *arrays[4] = {stage.filters, stage.weights, stage.coefficients, stage.gates};
+        const double *arrays[3] = {stage.filters, stage.weights, stage.coefficients};
         memcpy(to, &stage.step_size, 8);
         to += 8;
-        for (int a = 0; a < 4; a++) {
+        for (int a = 0; a < 3; a++) {
             for (int64_t i = 0; i < counts[a]; i++) {
                 const T value = T(arrays[a][i]);
                 memcpy(to + size_t(i) * sizeof(T), &value, sizeof(T));
@@ -150,68 +142,47 @@ inline void patch_at(const Config &config, const Image &image, const double *pla
     }
 }
 
-// v_i = s_i / sqrt(1 + sum_j G_ij s_j^2) for the features of a pixel, in place.
-inline void gate(const Config &config, const double *gates, double *features) {
-    const int count = config.features();
-    double *kept = numbers(count);
-    memcpy(kept, features, size_t(count) * sizeof(double));
-    for (int i = 0; i < count; i++) {
-        double energy = 0;
-        for (int j = 0; j < count; j++) energy += gates[i * count + j] * kept[j] * kept[j];
-        features[i] = kept[i] / sqrt(1 + energy);
-    }
-    free(kept);
-}
-
-// u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x), of all planes
-inline void stage_update(const Config &config, const StageValues &stage, const Image &image,
-                         const double *estimate, const double *noisy, double *update) {
-    const int pixels = config.pixels(), filters = config.filters(), r = config.radius();
-    const int64_t size = image.height * image.width;
-    double *sum = numbers(pixels), *patch = numbers(pixels), *features = numbers(config.features());
-    for (int64_t i = 0; i < config.channels * size; i++) {
+// u = (1 - gamma) x + gamma y - sum_r L_r^T psi(L_r x), of one plane
+inline void stage_update(const Config &config, const StageValues &stage, int channel,
+                         const Image &image, const double *estimate, const double *noisy,
+                         double *update) {
+    const int pixels = config.pixels(), r = config.radius();
+    double *sum = numbers(pixels), *patch = numbers(pixels), *back = numbers(pixels);
+    for (int64_t i = 0; i < image.height * image.width; i++) {
         update[i] = (1 - stage.step_size) * estimate[i] + stage.step_size * noisy[i];
     }
-    for (int64_t at = 0; at < size; at++) {
-        const int64_t y = at / image.width, x = at % image.width;
-        const int8_t *group = image.groups + at * config.group * 2;
-        for (int channel = 0; channel < config.channels; channel++) {
-            for (int p = 0; p < pixels; p++) sum[p] = 0;
+    for (int64_t y = 0; y < image.height; y++) {
+        for (int64_t x = 0; x < image.width; x++) {
+            const int8_t *group = image.groups + (y * image.width + x) * config.group * 2;
+            for (int p = 0; p < pixels; p++) sum[p] = back[p] = 0;
             for (int k = 0; k < config.group; k++) {
-                patch_at(config, image, estimate + channel * size, y + group[2 * k],
-                         x + group[2 * k + 1], patch);
+                patch_at(config, image, estimate, y + group[2 * k], x + group[2 * k + 1], patch);
                 for (int p = 0; p < pixels; p++) sum[p] += stage.weights[k] * patch[p];
             }
-            for (int f = 0; f < filters; f++) {
-                double &feature = features[channel * filters + f];
-                feature = 0;
-                for (int p = 0; p < pixels; p++) feature += stage.filters[f * pixels + p] * sum[p];
+            for (int f = 0; f < config.filters(); f++) {
+                const double *filter = stage.filters + f * pixels;
+                double feature = 0;
+                for (int p = 0; p < pixels; p++) feature += filter[p] * sum[p];
+                const double *mixture =
+                    stage.coefficients +
+                    (int64_t(channel) * config.filters() + f) * config.rbf_count;
+                feature = psi(config, mixture, feature);
+                for (int p = 0; p < pixels; p++) back[p] += filter[p] * feature;
             }
-        }
-        if (config.gated) gate(config, stage.gates, features);
-        for (int i = 0; i < config.features(); i++) {
-            features[i] =
-                psi(config, stage.coefficients + int64_t(i) * config.rbf_count, features[i]);
-        }
-        for (int channel = 0; channel < config.channels; channel++) {
-            for (int p = 0; p < pixels; p++) {
-                double back = 0;
-                for (int f = 0; f < filters; f++) {
-                    back += stage.filters[f * pixels + p] * features[channel * filters + f];
-                }
-                for (int k = 0; k < config.group; k++) {
+            for (int k = 0; k < config.group; k++) {
+                for (int p = 0; p < pixels; p++) {
                     const int64_t row =
                         mirrored(y + group[2 * k] + p / config.patch - r, image.height);
                     const int64_t column =
                         mirrored(x + group[2 * k + 1] + p % config.patch - r, image.width);
-                    update[channel * size + row * image.width + column] -= stage.weights[k] * back;
+                    update[row * image.width + column] -= stage.weights[k] * back[p];
                 }
             }
         }
     }
     free(sum);
     free(patch);
-    free(features);
+    free(back);
 }
 
 inline void to_opponent(double *c) {
@@ -253,7 +224,10 @@ inline void run(const Network &network, const Image &image, double low, double h
     double *noisy = numbers(config.channels * size), *update = numbers(config.channels * size);
     memcpy(noisy, planes, size_t(config.channels * size) * sizeof(double));
     for (int s = 0; s < config.stages; s++) {
-        stage_update(config, network.stages[s], image, planes, noisy, update);
+        for (int channel = 0; channel < config.channels; channel++) {
+            stage_update(config, network.stages[s], channel, image, planes + channel * size,
+                         noisy + channel * size, update + channel * size);
+        }
         memcpy(planes, update, size_t(config.channels * size) * sizeof(double));
         if (low <= high && (config.project_every_stage || s + 1 == config.stages)) {
             project(config.channels, low, high, size, planes);

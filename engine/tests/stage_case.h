@@ -8,14 +8,13 @@ namespace check {
 // Sums that a stage's kernels add up.
 template <typename T>
 struct Sums {
-    Array<T> image, filters, weights, cubics, gates;
+    Array<T> image, filters, weights, cubics;
 
     Sums(const nlnet::Shape &shape, int64_t size)
         : image(size_t(size * shape.channels)),
           filters(size_t(shape.filters()) * size_t(shape.pixels())),
           weights(size_t(shape.group)),
-          cubics(size_t(shape.features()) * size_t(shape.intervals) * 4),
-          gates(size_t(shape.features()) * size_t(shape.features())) {
+          cubics(size_t(shape.channels) * size_t(shape.filters()) * size_t(shape.intervals) * 4) {
         clear();
     }
     // From the gradient of the cubics to that of the values and slopes at the nodes: a feature at a
@@ -36,7 +35,7 @@ struct Sums {
         }
     }
     void clear() {
-        const Array<T> *arrays[] = {&image, &filters, &weights, &cubics, &gates};
+        const Array<T> *arrays[] = {&image, &filters, &weights, &cubics};
         for (const Array<T> *array : arrays) memset(array->data, 0, array->count * sizeof(T));
     }
 };
@@ -47,7 +46,7 @@ struct StageCase {
     nlnet::Shape shape;
     int64_t height, width;
     int tile_rows;
-    Array<T> filters, transposed, weights, cubics, gates, gates_transposed, estimate, cotangent;
+    Array<T> filters, transposed, weights, cubics, estimate, cotangent;
     Array<int8_t> groups;
     T origin, scale;
 
@@ -59,35 +58,24 @@ struct StageCase {
           filters(with_room(int64_t(sizes.filters()) * sizes.pixels())),
           transposed(with_room(int64_t(sizes.filters()) * sizes.pixels())),
           weights(with_room(sizes.group)),
-          cubics(with_room(int64_t(sizes.features()) * sizes.intervals * 4)),
-          gates(with_room(int64_t(sizes.features()) * sizes.features())),
-          gates_transposed(with_room(int64_t(sizes.features()) * sizes.features())),
+          cubics(with_room(int64_t(sizes.channels) * sizes.filters() * sizes.intervals * 4)),
           estimate(size_t(sizes.channels * h * w)),
           cotangent(size_t(sizes.channels * h * w)),
           groups(size_t(h * w * sizes.group * 2)) {}
 
     static size_t with_room(int64_t elements) { return size_t(elements + nlnet::kRoom); }
     int64_t size() const { return height * width; }
+    int64_t table(int channel) const {
+        return int64_t(channel) * shape.filters() * shape.intervals * 4;
+    }
     nlnet::Stage<T> stage() const {
-        const bool gated = shape.gated;
-        return {filters.data,
-                transposed.data,
-                weights.data,
-                cubics.data,
-                gated ? gates.data : nullptr,
-                gated ? gates_transposed.data : nullptr,
-                origin,
-                scale,
-                T(0.1)};
+        return {filters.data, transposed.data, weights.data, cubics.data, origin, scale, T(0.1)};
     }
     void transpose() {
         for (int i = 0; i < shape.filters(); i++)
             for (int j = 0; j < shape.pixels(); j++)
                 transposed[int64_t(j) * shape.filters() + i] =
                     filters[int64_t(i) * shape.pixels() + j];
-        const int64_t width = shape.features();
-        for (int64_t i = 0; i < width * width; i++)
-            gates_transposed[i % width * width + i / width] = gates[i];
     }
 };
 
@@ -102,9 +90,6 @@ void fill(StageCase<T> &c, Random &random, bool identity) {
     c.scale = T(1 / step);
     for (int64_t i = 0; i < int64_t(shape.filters()) * shape.pixels(); i++)
         c.filters[i] = T((random.uniform() - 0.5) * 2 / shape.patch);
-    // With these, about half of what a feature is divided by is due to the gates.
-    const int64_t width = shape.features();
-    for (int64_t i = 0; i < width * width; i++) c.gates[i] = T(random.uniform() * 1e-2 / width);
     c.transpose();
     for (int k = 0; k < shape.group; k++) c.weights[k] = T((random.uniform() - 0.3) / shape.group);
     for (int row = 0; row < shape.channels * shape.filters(); row++) {
@@ -153,25 +138,22 @@ template <typename T>
 void plain(const StageCase<T> &c, bool backward, Sums<double> &sums) {
     const nlnet::Shape &shape = c.shape;
     const int pixels = shape.pixels(), filters = shape.filters(), radius = shape.radius();
-    const int channels = shape.channels, features = shape.features();
-    const size_t patch_count = size_t(channels * pixels), count = size_t(features);
-    Array<double> patches(patch_count), error_patches(patch_count);
-    Array<double> s(count), d(count), values(count), factors(count), slopes(count);
-    for (int64_t r = 0; r < c.size(); r++) {
-        // Where pixel j of member k is in the image.
-        const auto place = [&](int k, int j) {
-            const int8_t *member = &c.groups[(r * shape.group + k) * 2];
-            const int64_t y = r / c.width + member[0] + j / shape.patch - radius;
-            const int64_t x = r % c.width + member[1] + j % shape.patch - radius;
-            return mirrored(y, c.height) * c.width + mirrored(x, c.width);
-        };
-        for (int channel = 0; channel < channels; channel++) {
-            const T *image = &c.estimate[channel * c.size()];
-            const T *error = &c.cotangent[channel * c.size()];
-            double *patch = &patches[channel * pixels];
-            double *error_patch = &error_patches[channel * pixels];
+    Array<double> terms(size_t(pixels * 4 + filters * 2));
+    double *patch = &terms[0], *error_patch = patch + pixels, *back = error_patch + pixels;
+    double *error_back = back + pixels, *values = error_back + pixels, *slopes = values + filters;
+    for (int channel = 0; channel < shape.channels; channel++) {
+        const T *image = &c.estimate[channel * c.size()], *error = &c.cotangent[channel * c.size()];
+        double *result = &sums.image[channel * c.size()];
+        for (int64_t r = 0; r < c.size(); r++) {
+            // Where pixel j of member k is in the image.
+            const auto place = [&](int k, int j) {
+                const int8_t *member = &c.groups[(r * shape.group + k) * 2];
+                const int64_t y = r / c.width + member[0] + j / shape.patch - radius;
+                const int64_t x = r % c.width + member[1] + j % shape.patch - radius;
+                return mirrored(y, c.height) * c.width + mirrored(x, c.width);
+            };
             for (int j = 0; j < pixels; j++) {
-                patch[j] = error_patch[j] = 0;
+                patch[j] = error_patch[j] = back[j] = error_back[j] = 0;
                 for (int k = 0; k < shape.group; k++) {
                     patch[j] += double(c.weights[k]) * double(image[place(k, j)]);
                     error_patch[j] += double(c.weights[k]) * double(error[place(k, j)]);
@@ -179,63 +161,41 @@ void plain(const StageCase<T> &c, bool backward, Sums<double> &sums) {
             }
             for (int i = 0; i < filters; i++) {
                 const T *filter = &c.filters[int64_t(i) * pixels];
-                double &feature = s[channel * filters + i], &cotangent = d[channel * filters + i];
-                feature = cotangent = 0;
+                double s = 0, d = 0;
                 for (int j = 0; j < pixels; j++) {
-                    feature += double(filter[j]) * patch[j];
-                    cotangent += double(filter[j]) * error_patch[j];
+                    s += double(filter[j]) * patch[j];
+                    d += double(filter[j]) * error_patch[j];
                 }
-            }
-        }
-        for (int i = 0; i < features; i++) {
-            double energy = 0;
-            for (int j = 0; shape.gated && j < features; j++)
-                energy += double(c.gates[int64_t(i) * features + j]) * s[j] * s[j];
-            factors[i] = 1 / sqrt(1 + energy);
-            const double position = s[i] * factors[i] * double(c.scale) + double(c.origin);
-            const double inside = position < 0                 ? 0
-                                  : position > shape.intervals ? shape.intervals
-                                                               : position;
-            const int interval = int(inside) < shape.intervals ? int(inside) : shape.intervals - 1;
-            const double t = inside - interval;
-            const int64_t at = (int64_t(i) * shape.intervals + interval) * 4;
-            const T *cubic = &c.cubics[at];
-            values[i] = cubic[0] + t * (cubic[1] + t * (cubic[2] + t * double(cubic[3])));
-            slopes[i] = inside == position
-                            ? d[i] * double(c.scale) *
-                                  (cubic[1] + t * (2 * double(cubic[2]) + t * 3 * double(cubic[3])))
-                            : 0;
-            double power = d[i];
-            for (int n = 0; n < 4; n++, power *= t) sums.cubics[at + n] += power;
-        }
-        // From the cotangents of what psi sees to those of the features.
-        for (int j = 0; j < features; j++) d[j] = slopes[j] * factors[j];
-        for (int i = 0; shape.gated && i < features; i++) {
-            const double turn = -0.5 * slopes[i] * s[i] * factors[i] * factors[i] * factors[i];
-            for (int j = 0; j < features; j++) {
-                sums.gates[int64_t(i) * features + j] += turn * s[j] * s[j];
-                d[j] += 2 * s[j] * turn * double(c.gates[int64_t(i) * features + j]);
-            }
-        }
-        for (int channel = 0; channel < channels; channel++) {
-            const T *image = &c.estimate[channel * c.size()];
-            const T *error = &c.cotangent[channel * c.size()];
-            double *result = &sums.image[channel * c.size()];
-            for (int j = 0; j < pixels; j++) {
-                double back = 0, error_back = 0;
-                for (int i = 0; i < filters; i++) {
-                    const double filter = double(c.filters[int64_t(i) * pixels + j]);
-                    const int feature = channel * filters + i;
-                    back += filter * values[feature];
-                    error_back += filter * d[feature];
+                const double position = s * double(c.scale) + double(c.origin);
+                const double inside = position < 0                 ? 0
+                                      : position > shape.intervals ? shape.intervals
+                                                                   : position;
+                const int interval =
+                    int(inside) < shape.intervals ? int(inside) : shape.intervals - 1;
+                const double t = inside - interval;
+                const int64_t at = c.table(channel) + (int64_t(i) * shape.intervals + interval) * 4;
+                const T *cubic = &c.cubics[at];
+                values[i] = cubic[0] + t * (cubic[1] + t * (cubic[2] + t * double(cubic[3])));
+                slopes[i] =
+                    inside == position
+                        ? d * double(c.scale) *
+                              (cubic[1] + t * (2 * double(cubic[2]) + t * 3 * double(cubic[3])))
+                        : 0;
+                double power = d;
+                for (int n = 0; n < 4; n++, power *= t) sums.cubics[at + n] += power;
+                for (int j = 0; j < pixels; j++) {
+                    back[j] += double(filter[j]) * values[i];
+                    error_back[j] += double(filter[j]) * slopes[i];
                     sums.filters[int64_t(i) * pixels + j] +=
-                        values[feature] * error_patches[channel * pixels + j] +
-                        d[feature] * patches[channel * pixels + j];
+                        values[i] * error_patch[j] + slopes[i] * patch[j];
                 }
-                for (int k = 0; k < shape.group; k++) {
+            }
+            for (int k = 0; k < shape.group; k++) {
+                for (int j = 0; j < pixels; j++) {
                     const int64_t at = place(k, j);
-                    result[at] += double(c.weights[k]) * (backward ? error_back : back);
-                    sums.weights[k] += back * double(error[at]) + error_back * double(image[at]);
+                    result[at] += double(c.weights[k]) * (backward ? error_back[j] : back[j]);
+                    sums.weights[k] +=
+                        back[j] * double(error[at]) + error_back[j] * double(image[at]);
                 }
             }
         }
@@ -253,63 +213,52 @@ void run(const nlnet::StageKernels<T> &kernels, const StageCase<T> &c, bool back
     const int64_t tiles = (c.width + nlnet::kTileColumns - 1) / nlnet::kTileColumns;
     const int64_t tile_rows = (c.height + c.tile_rows - 1) / c.tile_rows;
     const int64_t capacity = c.tile_rows + 2 * margin, part_rows = 2 * margin / c.tile_rows + 3;
-    const int channels = shape.channels;
-    const int64_t plane = capacity * c.width, part_plane = part_rows * tiles * window;
-    Array<T> ring(size_t(channels * plane)), errors(size_t(channels * plane));
-    Array<T> parts(size_t(channels * part_plane));
+    Array<T> ring(size_t(capacity * c.width)), errors(size_t(capacity * c.width));
+    Array<T> parts(size_t(part_rows * tiles * window));
     Array<T> line(size_t(c.width + 2 * shape.radius()));
     Array<char> scratch(backward ? kernels.differentiate_scratch(shape, c.tile_rows)
                                  : kernels.spread_scratch(shape, c.tile_rows));
     const nlnet::Stage<T> stage = c.stage();
-    const nlnet::StageSums<T> gradients = {sums.filters.data, sums.weights.data, sums.cubics.data,
-                                           sums.gates.data};
-    const Array<T> *arrays[] = {&ring, &errors, &parts};
-    for (const Array<T> *array : arrays) memset(array->data, 0xFF, array->count * sizeof(T));
-    int64_t read = 0, folded = 0;
-    for (int64_t row = 0; row < tile_rows; row++) {
-        const int64_t top = row * c.tile_rows;
-        const int rows = int(c.height - top < c.tile_rows ? c.height - top : c.tile_rows);
-        for (; read < top + rows + margin && read < c.height; read++) {
-            for (int channel = 0; channel < channels; channel++) {
+    for (int channel = 0; channel < shape.channels; channel++) {
+        const nlnet::StageSums<T> gradients = {sums.filters.data, sums.weights.data,
+                                               &sums.cubics[c.table(channel)]};
+        const Array<T> *arrays[] = {&ring, &errors, &parts};
+        for (const Array<T> *array : arrays) memset(array->data, 0xFF, array->count * sizeof(T));
+        int64_t read = 0, folded = 0;
+        for (int64_t row = 0; row < tile_rows; row++) {
+            const int64_t top = row * c.tile_rows;
+            const int rows = int(c.height - top < c.tile_rows ? c.height - top : c.tile_rows);
+            for (; read < top + rows + margin && read < c.height; read++) {
                 const int64_t from = channel * c.size() + read * c.width;
-                const int64_t to = channel * plane + read % capacity * c.width;
+                const int64_t to = read % capacity * c.width;
                 memcpy(&ring[to], &c.estimate[from], size_t(c.width) * sizeof(T));
                 memcpy(&errors[to], &c.cotangent[from], size_t(c.width) * sizeof(T));
             }
-        }
-        for (int64_t column = 0; column < tiles; column++) {
-            const int64_t left = column * nlnet::kTileColumns, rest = c.width - left;
-            nlnet::StageTile<T> tile = {
-                {},
-                c.height,
-                c.width,
-                top,
-                left,
-                rows,
-                int(rest < nlnet::kTileColumns ? rest : nlnet::kTileColumns),
-                &c.groups[top * c.width * shape.group * 2],
-                {}};
-            nlnet::Rows<const T> error_rows[3] = {};
-            for (int channel = 0; channel < channels; channel++) {
-                tile.estimate[channel] = {&ring[channel * plane], c.width, capacity};
-                error_rows[channel] = {&errors[channel * plane], c.width, capacity};
-                tile.part[channel] =
-                    &parts[channel * part_plane + (row % part_rows * tiles + column) * window];
+            for (int64_t column = 0; column < tiles; column++) {
+                const int64_t left = column * nlnet::kTileColumns, rest = c.width - left;
+                const nlnet::StageTile<T> tile = {
+                    {ring.data, c.width, capacity},
+                    c.height,
+                    c.width,
+                    top,
+                    left,
+                    rows,
+                    int(rest < nlnet::kTileColumns ? rest : nlnet::kTileColumns),
+                    &c.groups[top * c.width * shape.group * 2],
+                    &parts[(row % part_rows * tiles + column) * window]};
+                if (backward)
+                    kernels.differentiate(shape, stage, channel, tile,
+                                          {errors.data, c.width, capacity}, gradients,
+                                          scratch.data);
+                else
+                    kernels.spread(shape, stage, channel, tile, scratch.data);
             }
-            if (backward)
-                kernels.differentiate(shape, stage, tile, error_rows, gradients, scratch.data);
-            else
-                kernels.spread(shape, stage, tile, scratch.data);
-        }
-        const bool last = row + 1 == tile_rows;
-        for (; folded < (last ? c.height : top + c.tile_rows - margin); folded++) {
-            for (int channel = 0; channel < channels; channel++) {
-                const nlnet::Parts<T> held = {&parts[channel * part_plane], int(part_rows),
-                                              c.tile_rows,
-                                              row < part_rows ? 0 : row + 1 - part_rows, row + 1};
+            const bool last = row + 1 == tile_rows;
+            const nlnet::Parts<T> held = {parts.data, int(part_rows), c.tile_rows,
+                                          row < part_rows ? 0 : row + 1 - part_rows, row + 1};
+            for (; folded < (last ? c.height : top + c.tile_rows - margin); folded++)
                 kernels.fold(shape, held, c.height, c.width, folded, line.data,
                              &sums.image[channel * c.size() + folded * c.width]);
-            }
         }
     }
 }

@@ -87,27 +87,26 @@ static NLNET_INLINE void multiply(const Left<T> &left, int rows, const T *right,
                               right_stride, inner, width, out + row * out_stride, out_stride);
 }
 
-// features = patches F^T for `count` pixels, Eq. (12); `transposed` is F^T, (P, F). The features of
-// two pixels are `stride` apart.
+// features = patches F^T for `count` pixels, Eq. (12); `transposed` is F^T, (P, F).
 template <typename T, typename S>
-static void transform(const S &sizes, const T *patches, const T *transposed, int count, T *features,
-                      int stride) {
+static void transform(const S &sizes, const T *patches, const T *transposed, int count,
+                      T *features) {
     const int filters = sizes.filters(), pixels = sizes.pixels();
     multiply<false>(Left<T>{patches, pixels, 1}, count, transposed, filters, pixels, filters,
-                    features, stride);
+                    features, filters);
 }
 
 // patches = features F, the adjoint. The last column is a scalar product for each pixel.
 template <typename T, typename S>
-static void transform_back(const S &sizes, const T *features, int stride, const T *matrix,
-                           const T *transposed, int count, T *patches) {
+static void transform_back(const S &sizes, const T *features, const T *matrix, const T *transposed,
+                           int count, T *patches) {
     const int filters = sizes.filters(), pixels = sizes.pixels();
-    multiply<false>(Left<T>{features, stride, 1}, count, matrix, pixels, filters, filters, patches,
+    multiply<false>(Left<T>{features, filters, 1}, count, matrix, pixels, filters, filters, patches,
                     pixels);
     typedef Pack<T, 8> Terms;
     const T *column = transposed + int64_t(filters) * filters;
     for (int row = 0; row < count; row++) {
-        const T *line = features + int64_t(row) * stride;
+        const T *line = features + int64_t(row) * filters;
         Terms sum = Terms::zero();
         for (int at = 0; at < filters; at += 8)
             sum = sum.plus(Terms::read(line + at), Terms::read(column + at));
@@ -117,18 +116,18 @@ static void transform_back(const S &sizes, const T *features, int stride, const 
 
 // gradient += features^T patches, Eq. (45): (F, P). `column` has room for F elements.
 template <typename T, typename S>
-static void add_products(const S &sizes, const T *features, int stride, const T *patches, int count,
+static void add_products(const S &sizes, const T *features, const T *patches, int count,
                          T *gradient, T *column) {
     const int filters = sizes.filters(), pixels = sizes.pixels();
     // So many pixels at a time that both operands stay in the first-level cache.
     constexpr int together = 64;
     for (int first = 0; first < count; first += together) {
         const int here = count - first < together ? count - first : together;
-        const T *some_features = features + int64_t(first) * stride;
+        const T *some_features = features + int64_t(first) * filters;
         const T *some_patches = patches + int64_t(first) * pixels;
-        multiply<true>(Left<T>{some_features, 1, stride}, filters, some_patches, pixels, here,
+        multiply<true>(Left<T>{some_features, 1, filters}, filters, some_patches, pixels, here,
                        filters, gradient, pixels);
-        multiply<false>(Left<T>{some_patches + filters, 1, pixels}, 1, some_features, stride, here,
+        multiply<false>(Left<T>{some_patches + filters, 1, pixels}, 1, some_features, filters, here,
                         filters, column, filters);
         for (int i = 0; i < filters; i++) gradient[i * pixels + filters] += column[i];
     }

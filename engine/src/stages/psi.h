@@ -134,13 +134,14 @@ struct Lookup {
 #undef NLNET_SHUFFLE
 };
 
-// Replace the features s of `count` pixels, `filters` each, by psi(s), Eq. (14).
-template <typename T>
-static NLNET_INLINE void evaluate_psi(int filters, const Stage<T> &stage, int intervals,
-                                      const T *cubics, T *features, int count) {
+// Replace the features s of `count` pixels by psi(s), Eq. (14).
+template <typename T, typename S>
+static void evaluate_psi(const S &sizes, const Stage<T> &stage, int intervals, const T *cubics,
+                         T *features, int count) {
     typedef Lookup<T> L;
     typedef typename L::V V;
     const L lookup(stage, intervals);
+    const int filters = sizes.filters();
     for (int row = 0; row < count; row++, features += filters) {
         for (int i = 0; i < filters; i += L::lanes) {
             uint32_t places[L::lanes];
@@ -154,14 +155,14 @@ static NLNET_INLINE void evaluate_psi(int filters, const Stage<T> &stage, int in
 
 // Replace s by psi(s) and the cotangents d by psi'(s) d; add d * (1, t, t^2, t^3), the gradient of
 // the cubics, Eq. (35). Beyond the table's range the slope is zero: there s was clipped.
-template <typename T>
-static NLNET_INLINE void differentiate_psi(int filters, const Stage<T> &stage, int intervals,
-                                           const T *cubics, T *features, T *cotangents, int count,
-                                           T *gradient) {
+template <typename T, typename S>
+static void differentiate_psi(const S &sizes, const Stage<T> &stage, int intervals, const T *cubics,
+                              T *features, T *cotangents, int count, T *gradient) {
     typedef Lookup<T> L;
     typedef typename L::V V;
     const L lookup(stage, intervals);
     const T top = T(intervals);
+    const int filters = sizes.filters();
     for (int row = 0; row < count; row++, features += filters, cotangents += filters) {
         for (int i = 0; i < filters; i += L::lanes) {
             uint32_t places[L::lanes];

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nlnet.errors import EngineError, InputError, ModelError
 
-VERSION = 2
+VERSION = 1
 """Of the interface that is declared here: ``NLNET_ENGINE_VERSION``."""
 
 SET_VARIABLE = "NLNET_INSTRUCTION_SET"
@@ -107,7 +107,6 @@ class BackwardTask(ctypes.Structure):
         ("group_weights", ctypes.c_void_p),
         ("coefficients", ctypes.c_void_p),
         ("step_sizes", ctypes.c_void_p),
-        ("gates", ctypes.c_void_p),
     )
 
 

@@ -16,8 +16,6 @@ ELEMENTS = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
 
 _SIZES = struct.Struct("<6I")
 _SIZES_AT = 16  # bytes from the block's start
-_FLAGS_AT = _SIZES_AT + _SIZES.size
-_GATED = 2
 
 
 class Sizes(NamedTuple):
@@ -61,4 +59,3 @@ class EngineNetwork:
         status = make(*options, place, ctypes.byref(size), ctypes.byref(self.handle))
         check_status(status, "The network")
         self.sizes = Sizes(*_SIZES.unpack_from(block, _SIZES_AT))
-        self.gated = bool(block[_FLAGS_AT] & _GATED)

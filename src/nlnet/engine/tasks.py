@@ -195,7 +195,6 @@ class Gradients:
     group_weights: FloatArray
     coefficients: FloatArray
     step_sizes: FloatArray
-    gates: FloatArray | None
     estimate: FloatArray
     noisy: FloatArray
 
@@ -203,13 +202,11 @@ class Gradients:
 def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None) -> Gradients:
     """Return all gradients of a loss, given its gradient with respect to a run's result."""
     shape, (channels, stages, patch, group, _, rbf_count) = run.noisy.shape, run.network.sizes
-    features = channels * (patch**2 - 1)
     gradients = Gradients(
         np.empty((stages, patch**2 - 1, patch**2)),
         np.empty((stages, group)),
         np.empty((stages, channels, patch**2 - 1, rbf_count)),
         np.empty(stages),
-        np.empty((stages, features, features)) if run.network.gated else None,
         np.empty(shape, run.network.dtype),
         np.empty(shape, run.network.dtype),
     )
@@ -217,9 +214,8 @@ def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None
     task.cotangent = checked_address("The cotangent", cotangent, shape, run.network.dtype)
     task.estimate_gradient = gradients.estimate.ctypes.data
     task.noisy_gradient = gradients.noisy.ctypes.data
-    for name in ("filters", "group_weights", "coefficients", "step_sizes", "gates"):
-        array = getattr(gradients, name)
-        setattr(task, name, None if array is None else array.ctypes.data)
+    for name in ("filters", "group_weights", "coefficients", "step_sizes"):
+        setattr(task, name, getattr(gradients, name).ctypes.data)
     job = Job(run.network, task, (run, cotangent, gradients), workspace=workspace)
     job.run(run.threads)
     return gradients

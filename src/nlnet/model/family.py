@@ -62,16 +62,14 @@ class Family:
         for stages in self.sets:
             check_parameters(stages, self.config)
             for stage, first in zip(stages, self.sets[0], strict=True):
-                for name in ("filters", "gates"):
-                    if not np.array_equal(getattr(stage, name), getattr(first, name)):
-                        raise ModelError(f"The {name} differ from sigma to sigma.")
+                if not np.array_equal(stage.filters, first.filters):
+                    raise ModelError("The filters differ from sigma to sigma.")
 
     @property
     def parameter_count(self) -> int:
         """Number of learned values."""
-        gates = self.config.feature_count**2 if self.config.gated else 0
-        shared = self.config.stages * (self.config.filter_count**2 + gates)
-        return shared + len(self.sigmas) * (self.config.parameter_count - shared)
+        filters = self.config.stages * self.config.filter_count**2
+        return filters + len(self.sigmas) * (self.config.parameter_count - filters)
 
     @property
     def noise(self) -> str:
@@ -167,5 +165,4 @@ def _blend(below: StageParameters, above: StageParameters, share: float) -> Stag
         between("group_weights"),
         between("coefficients"),
         float(below.step_size + share * (above.step_size - below.step_size)),
-        below.gates,
     )

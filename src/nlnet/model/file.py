@@ -1,13 +1,12 @@
 """The file format of a model: strict to read, and the same bytes for the same model.
 
-A model is one safetensors file. It has these float32 tensors, stacked over the S stages:
+A model is one safetensors file. It has four float32 tensors, stacked over the S stages:
 
 =================  ==========================================================
 ``filters``        (S, P-1, P)
 ``group_weights``  (S, K)
 ``coefficients``   (S, C, P-1, M), or the first M // 2 of them if they are odd
 ``step_sizes``     (S,)
-``gates``          (S, C (P-1), C (P-1)), of a gated network only
 =================  ==========================================================
 
 Its metadata has the single key ``nlnet``, a JSON object with the fields of `Header`, the format's
@@ -47,8 +46,6 @@ from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_ha
 FORMAT_VERSION = 2
 _VERSIONS = (1, 2)
 _METADATA_KEY = "nlnet"
-_LATER_SETTINGS = {"gated": False}
-"""Network settings that older files do not have."""
 _Tensors = dict[str, npt.NDArray[np.float32]]
 
 
@@ -186,7 +183,7 @@ def _parse_header(fields: Mapping[str, Any]) -> Header:
             raise ModelError(f"Its functions of sigma are given at unusable sigmas: {first!r}.")
         sigmas = tuple(first)
     settings = [field.name for field in dataclasses.fields(NetworkConfig)]
-    _check_keys("network setting", {**_LATER_SETTINGS, **fields["config"]}, settings)
+    _check_keys("network setting", fields["config"], settings)
     return Header(
         name=fields["name"],
         sigma=fields["sigma"],
@@ -218,27 +215,23 @@ def _stack(stages: Sequence[StageParameters], *, odd: bool) -> _Tensors:
     coefficients = [
         half_from_odd(stage.coefficients) if odd else stage.coefficients for stage in stages
     ]
-    tensors = {
+    return {
         "filters": np.stack([stage.filters for stage in stages]).astype(np.float32),
         "group_weights": np.stack([stage.group_weights for stage in stages]).astype(np.float32),
         "coefficients": np.stack(coefficients).astype(np.float32),
         "step_sizes": np.array([stage.step_size for stage in stages], np.float32),
     }
-    gates = [stage.gates for stage in stages if stage.gates is not None]
-    return tensors | ({"gates": np.stack(gates).astype(np.float32)} if gates else {})
 
 
 def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
     config = header.config
     stages, filters = config.stages, config.filter_count
     sets = (len(header.sigmas),) if header.sigmas else ()
-    gates = {"gates": (stages, *2 * (config.feature_count,))} if config.gated else {}
     return {
         "filters": (stages, filters, config.patch_size**2),
         "group_weights": (*sets, stages, config.group_size),
         "coefficients": (*sets, stages, config.channels, filters, config.free_coefficients),
         "step_sizes": (*sets, stages),
-        **gates,
     }
 
 
@@ -266,7 +259,6 @@ def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters,
             group_weights=tensors["group_weights"][stage],
             coefficients=coefficients[stage],
             step_size=float(tensors["step_sizes"][stage]),
-            gates=tensors["gates"][stage] if config.gated else None,
         )
         for stage in range(config.stages)
     )

@@ -20,7 +20,7 @@ VERSION = 1
 
 _HEADER = struct.Struct("<8s10I3dQ")
 _PARAMETER_SETS = 1
-_PROJECT_EVERY_STAGE, _GATED = 1, 2
+_PROJECT_EVERY_STAGE = 1
 _ALIGNMENT = 8
 
 
@@ -46,8 +46,8 @@ def pack(config: NetworkConfig, stages: Sequence[StageParameters], sigma: float 
     for stage in stages:
         check_shapes(stage, config)
         parts.append(struct.pack("<d", stage.step_size))
-        arrays = (stage.filters, stage.group_weights, stage.coefficients, stage.gates)
-        parts += [_padded(array, dtype) for array in arrays if array is not None]
+        arrays = (stage.filters, stage.group_weights, stage.coefficients)
+        parts += [_padded(array, dtype) for array in arrays]
     parts[0] = _HEADER.pack(
         MAGIC,
         VERSION,
@@ -58,7 +58,7 @@ def pack(config: NetworkConfig, stages: Sequence[StageParameters], sigma: float 
         config.group_size,
         config.window,
         config.rbf_count,
-        _PROJECT_EVERY_STAGE * config.project_every_stage | _GATED * config.gated,
+        _PROJECT_EVERY_STAGE if config.project_every_stage else 0,
         _PARAMETER_SETS,
         config.rbf_range,
         config.gaussian_std,

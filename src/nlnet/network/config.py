@@ -36,9 +36,6 @@ class NetworkConfig:
         Whether the mixtures are odd functions, with half the free coefficients.
     project_every_stage : bool
         Clip to the intensity box after every stage (the paper) or only at the end.
-    gated : bool
-        Whether each feature is divided by what all features of its pixel have in common before psi;
-        not in the paper.
 
     Examples
     --------
@@ -56,7 +53,6 @@ class NetworkConfig:
     rbf_std: float | None = None
     odd: bool = True
     project_every_stage: bool = True
-    gated: bool = False
 
     def __post_init__(self) -> None:
         rules = {
@@ -90,11 +86,6 @@ class NetworkConfig:
         return self.patch_size**2 - 1
 
     @property
-    def feature_count(self) -> int:
-        """Features of a pixel in all channels, which gates connect."""
-        return self.channels * self.filter_count
-
-    @property
     def gaussian_std(self) -> float:
         """Standard deviation of the Gaussians on the 0-255 scale."""
         return self.rbf_std or 2 * self.rbf_range / (self.rbf_count - 1)
@@ -108,9 +99,8 @@ class NetworkConfig:
     def parameter_count(self) -> int:
         """Number of learned values in the whole network."""
         mixing = self.filter_count**2
-        mixtures = self.feature_count * self.free_coefficients
-        gates = self.feature_count**2 if self.gated else 0
-        return self.stages * (mixing + mixtures + self.group_size + 1 + gates)
+        mixtures = self.channels * self.filter_count * self.free_coefficients
+        return self.stages * (mixing + mixtures + self.group_size + 1)
 
     @property
     def margin(self) -> int:

@@ -20,9 +20,6 @@ FILTER_TOLERANCE = 1e-4
 INITIAL_STEP_SIZE = 0.1
 """Step size of the stages after the first, before training."""
 
-INITIAL_GATE = 4e-7
-"""Gates before training: they divide by 1.003 where all features are 25, the reference noise."""
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StageParameters:
@@ -38,16 +35,12 @@ class StageParameters:
         Mixture coefficients of psi, all M of them also where the mixtures are odd.
     step_size : float
         gamma, the pull towards the noisy image.
-    gates : (C * (P-1), C * (P-1)) array, optional
-        G of a gated network, not negative: psi sees s_i / sqrt(1 + sum_j G_ij s_j^2) in place of
-        s_i, where j counts the features of all channels.
     """
 
     filters: FloatArray
     group_weights: FloatArray
     coefficients: FloatArray
     step_size: float
-    gates: FloatArray | None = None
 
     def astype(self, dtype: npt.DTypeLike) -> StageParameters:
         """Return the parameters with contiguous arrays of another floating type."""
@@ -56,7 +49,6 @@ class StageParameters:
             np.ascontiguousarray(self.group_weights, dtype),
             np.ascontiguousarray(self.coefficients, dtype),
             self.step_size,
-            None if self.gates is None else np.ascontiguousarray(self.gates, dtype),
         )
 
 
@@ -183,11 +175,6 @@ def check_shapes(stage: StageParameters, config: NetworkConfig, where: str = "a 
         "group_weights": (config.group_size,),
         "coefficients": (config.channels, filters, config.rbf_count),
     }
-    if (stage.gates is not None) != config.gated:
-        has, wants = ("has", "has none") if stage.gates is not None else ("lacks", "has some")
-        raise ModelError(f"{where} {has} gates, but a network of this config {wants}.")
-    if config.gated:
-        wanted["gates"] = (config.feature_count, config.feature_count)
     for name, shape in wanted.items():
         value = getattr(stage, name)
         if value.shape != shape:
@@ -198,13 +185,11 @@ def check_shapes(stage: StageParameters, config: NetworkConfig, where: str = "a 
 
 def _check_stage(stage: StageParameters, config: NetworkConfig, where: str) -> None:
     check_shapes(stage, config, where)
-    for name in ("filters", "group_weights", "coefficients", *(("gates",) if config.gated else ())):
+    for name in ("filters", "group_weights", "coefficients"):
         if not np.isfinite(getattr(stage, name)).all():
             raise ModelError(f"{name} of {where} has values that are NaN or infinite.")
     if not math.isfinite(stage.step_size):
         raise ModelError(f"step_size of {where} is {stage.step_size}, but must be finite.")
-    if stage.gates is not None and stage.gates.min() < 0:
-        raise ModelError(f"gates of {where} has negative values.")
     exact = stage.filters.astype(np.float64)
     if np.abs(exact.sum(axis=1)).max() > FILTER_TOLERANCE:
         raise ModelError(f"A filter of {where} does not have zero mean.")
@@ -239,16 +224,9 @@ def initial_parameters(config: NetworkConfig) -> tuple[StageParameters, ...]:
             group_weights=group_weights.copy(),
             coefficients=np.broadcast_to(mixture, shape).copy(),
             step_size=0.0 if stage == 0 else INITIAL_STEP_SIZE,
-            gates=initial_gates(config),
         )
         for stage in range(config.stages)
     )
-
-
-def initial_gates(config: NetworkConfig) -> FloatArray | None:
-    """Return the gates that training starts from, nearly open; None if there are none."""
-    shape = (config.feature_count, config.feature_count)
-    return np.full(shape, INITIAL_GATE) if config.gated else None
 
 
 def _initial_mixture(config: NetworkConfig) -> FloatArray:

@@ -37,7 +37,6 @@ def prepare_blank(config: NetworkConfig) -> EngineNetwork:
         np.zeros(config.group_size, np.float32),
         np.zeros((config.channels, filters, config.rbf_count), np.float32),
         0.0,
-        np.zeros((config.feature_count,) * 2, np.float32) if config.gated else None,
     )
     return prepare(config, [blank] * config.stages)
 

@@ -56,7 +56,7 @@ class _RunStages(torch.autograd.Function):
         groups: Tensor,
         estimate: Tensor,
         noisy: Tensor,
-        *flat: Any,
+        *flat: Tensor,
     ) -> Tensor:
         stages = [
             StageParameters(
@@ -64,11 +64,8 @@ class _RunStages(torch.autograd.Function):
                 weights.detach().numpy(),
                 coefficients.detach().numpy(),
                 step_size.item(),
-                None if gates is None else gates.detach().numpy(),
             )
-            for filters, weights, coefficients, step_size, gates in zip(
-                *[iter(flat)] * 5, strict=True
-            )
+            for filters, weights, coefficients, step_size in zip(*[iter(flat)] * 4, strict=True)
         ]
         # Saved only so that torch notices if they are changed before the backward pass.
         ctx.save_for_backward(estimate, noisy)
@@ -90,19 +87,14 @@ class _RunStages(torch.autograd.Function):
         gradients = tasks.backward(ctx.run, cotangents[0].contiguous().numpy(), ctx.workspace)
         dtype = cotangents[0].dtype
         parts = [
-            None if part is None else torch.from_numpy(part).to(dtype)
+            torch.from_numpy(part).to(dtype)
             for part in (
                 gradients.filters,
                 gradients.group_weights,
                 gradients.coefficients,
                 gradients.step_sizes,
-                gradients.gates,
             )
         ]
-        flat = [
-            None if part is None else part[number]
-            for number in range(len(gradients.step_sizes))
-            for part in parts
-        ]
+        flat = [part[number] for number in range(len(parts[0])) for part in parts]
         images = (torch.from_numpy(gradients.estimate), torch.from_numpy(gradients.noisy))
         return (None, None, None, *images, *flat)

@@ -27,9 +27,6 @@ from nlnet.network.parameters import (
 from nlnet.network.recursion import BOX
 from nlnet.torch import engine, plain
 
-_GATE_SCALE = 50.0
-"""Roots of gates are learned so many times as large: then all values move at about one rate."""
-
 Backend = Literal["auto", "engine", "plain"]
 
 
@@ -38,7 +35,7 @@ class NLNetStage(nn.Module):
 
     The filters are mixtures of DCT atoms with normalised rows, so they keep zero mean and unit
     norm; of odd mixtures only half of the coefficients exist. All but the filters may exist several
-    times, in one set for each of some sigmas. Gates are squares, so that they are not negative.
+    times, in one set for each of some sigmas.
 
     Parameters
     ----------
@@ -61,8 +58,6 @@ class NLNetStage(nn.Module):
         self.step_size = nn.Parameter(
             torch.tensor([each.step_size for each in sets], dtype=self.mix.dtype)
         )
-        if sets[0].gates is not None:
-            self.gate_roots = nn.Parameter(torch.tensor(np.sqrt(sets[0].gates) * _GATE_SCALE))
         self.dct: Tensor
         self.register_buffer("dct", torch.tensor(dct), persistent=False)
 
@@ -77,19 +72,17 @@ class NLNetStage(nn.Module):
             middle = coefficients.new_zeros(*coefficients.shape[:-1], self._config.rbf_count % 2)
             coefficients = torch.cat([coefficients, middle, -coefficients.flip(-1)], dim=-1)
         weights, step_size = (_between(t, place) for t in (self.group_weights, self.step_size))
-        gates = (self.gate_roots / _GATE_SCALE).square() if self._config.gated else None
-        return plain.StageTensors(filters, weights, coefficients, step_size, gates)
+        return plain.StageTensors(filters, weights, coefficients, step_size)
 
     def export(self, place: float = 0.0) -> StageParameters:
         """Return the present values as plain float32 arrays."""
         with torch.no_grad():
-            filters, weights, coefficients, step_size, gates = self.tensors(place)
+            filters, weights, coefficients, step_size = self.tensors(place)
         return StageParameters(
             filters.detach().cpu().numpy(),
             weights.detach().cpu().numpy(),
             coefficients.detach().cpu().numpy(),
             step_size.item(),
-            None if gates is None else gates.detach().cpu().numpy(),
         ).astype(np.float32)
 
 

@@ -21,13 +21,12 @@ from nlnet.network.matching import check_size
 
 
 class StageTensors(NamedTuple):
-    """A stage's parameters: (P-1, P), (K,), (C, P-1, M), scalar, and gates, (C (P-1), C (P-1))."""
+    """A stage's parameters: (P-1, P), (K,), (C, P-1, M), scalar."""
 
     filters: Tensor
     group_weights: Tensor
     coefficients: Tensor
     step_size: Tensor
-    gates: Tensor | None = None
 
 
 def stage(
@@ -41,10 +40,8 @@ def stage(
 
     `members` are the groups as flat pixel indices, (B, K, H * W), from :func:`flat_members`.
     """
-    filters, weights, coefficients, step_size, gates = parameters
+    filters, weights, coefficients, step_size = parameters
     features = analysis(estimate, filters, weights, members)
-    if gates is not None:
-        features = gate(features, gates)
     responses = psi(features, coefficients, config)
     regularizer = synthesis(responses, filters, weights, members, estimate.shape)
     return (1 - step_size) * estimate + step_size * noisy - regularizer  # Eq. (24)
@@ -64,13 +61,6 @@ def analysis(image: Tensor, filters: Tensor, weights: Tensor, members: Tensor) -
         place = members[:, k].reshape(batch, 1, 1, -1).expand(features.shape)
         total = total + weights[k] * torch.gather(features, -1, place)  # Eq. (11)
     return total
-
-
-def gate(features: Tensor, gates: Tensor) -> Tensor:
-    """Divide every feature, (B, C, F, n), by what all features of its pixel have in common."""
-    joint = features.flatten(1, 2)
-    energy = torch.einsum("ij,bjn->bin", gates, joint.square())
-    return (joint / torch.sqrt(1 + energy)).reshape(features.shape)
 
 
 def synthesis(

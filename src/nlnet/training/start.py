@@ -13,13 +13,7 @@ from nlnet.model.loading import select_model
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import (
-    StageParameters,
-    dct_basis,
-    initial_gates,
-    initial_parameters,
-    odd_part,
-)
+from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_part
 from nlnet.network.potentials import fit_mixtures, gaussians
 from nlnet.training.settings import TrainingSettings
 
@@ -57,13 +51,16 @@ def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[Stag
     rescaling them, for each opponent channel, to the noise that is there. Smaller patches become
     larger ones by zeros around the filters; the new filters complete them, with a psi of zero.
     """
-    grown = ("channels", "patch_size", "gated")
-    known = dataclasses.replace(model.config, **{name: getattr(config, name) for name in grown})
-    grows = all(getattr(config, name) >= getattr(model.config, name) for name in grown)
+    known = dataclasses.replace(
+        model.config, channels=config.channels, patch_size=config.patch_size
+    )
+    grows = (
+        config.channels >= model.config.channels and config.patch_size >= model.config.patch_size
+    )
     if known != config or not grows:
         raise ModelError(
             f"The model {model.name!r} to start from has another network than the recipe; only "
-            "sigma may differ, channels and patch_size may be larger, and gates may be added."
+            "sigma may differ, and channels and patch_size may be larger in the recipe."
         )
     gains = np.ones(model.config.channels)
     if config.channels > model.config.channels:
@@ -88,23 +85,7 @@ def _adapt_stage(
         stage.group_weights,
         np.pad(coefficients, ((0, 0), (0, added), (0, 0))),
         stage.step_size,
-        _grown_gates(stage, config),
     )
-
-
-def _grown_gates(stage: StageParameters, config: NetworkConfig) -> FloatArray | None:
-    """Return gates that know those of the stage, channel by channel, and are nearly open else."""
-    gates = initial_gates(config)
-    if gates is None or stage.gates is None:
-        return gates
-    filters = len(stage.filters)
-    channels = len(stage.gates) // filters
-    known = stage.gates.reshape(channels, filters, channels, filters)
-    shaped = gates.reshape(config.channels, -1, config.channels, config.filter_count)
-    for one in range(config.channels):
-        for other in range(channels) if channels > 1 else (one,):
-            shaped[one, :filters, other, :filters] = known[one % channels, :, other % channels]
-    return gates
 
 
 def enlarge_filters(filters: FloatArray, patch_size: int) -> FloatArray:
