@@ -22,9 +22,9 @@ from skimage.restoration import estimate_sigma as estimate_by_wavelets
 
 import nlnet
 from benchmarks.machine import describe_run
-from benchmarks.pictures import BSD68_IDS, CHANNELS, PROJECT, find_data
+from benchmarks.pictures import CHANNELS, PROJECT, bsd68_paths, require_data
 from nlnet.arrays import Array
-from nlnet.evaluation.datasets import list_images, read_clean, read_ids
+from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
 from nlnet.noise import add_noise
 
@@ -57,10 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="leave out the PSNR that is lost, which takes longest",
     )
     options = parser.parse_args(arguments)
-    data = find_data()
-    if data is None:
-        print("There is no data folder: set NLNET_SHARED.", file=sys.stderr)
-        return 2
+    data = require_data()
     rows = []
     for kind in CHANNELS:
         model = None if options.no_psnr else getattr(options, kind)
@@ -72,13 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.output.write_text(json.dumps({**describe_run(), "rows": rows}, indent=2) + "\n")
     print(format_table(rows))
     return 0
-
-
-def bsd68_paths(kind: str, data: Path) -> Sequence[Path]:
-    """Return the images of BSD68, gray or color, in the order of their names."""
-    if kind == "gray":
-        return list_images(data / "bsd68")
-    return list_images(data / "bsds500" / "val", read_ids(BSD68_IDS))
 
 
 def measure(kind: str, sigma: float, paths: Sequence[Path], model: str | None) -> dict[str, Any]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.evaluation.datasets import list_images, luma, read_clean, read_ids
+from nlnet.evaluation.datasets import bsd68_ids, list_images, luma, read_clean
 from nlnet.images import read_image
 from nlnet.noise import add_noise
 
 PROJECT = Path(__file__).resolve().parent.parent
 BUNDLED = PROJECT / "examples" / "cat.png"
-BSD68_IDS = PROJECT / "configs" / "bsd68.txt"
 
 CHANNELS = {"gray": 1, "color": 3}
 SIZES = {"small": (321, 481), "2mp": (1080, 1920), "24mp": (4000, 6000)}
@@ -40,6 +41,21 @@ def find_data() -> Path | None:
     """Return the folder with ``bsd68`` and ``bsds500``, if it is where tests look for it too."""
     data = Path(os.environ.get("NLNET_SHARED", PROJECT.parent / "shared")) / "data"
     return data if (data / "bsd68").is_dir() else None
+
+
+def require_data() -> Path:
+    """Return the folder of `find_data`, or end the program with a sentence."""
+    data = find_data()
+    if data is None:
+        sys.exit("There is no data folder: set NLNET_SHARED.")
+    return data
+
+
+def bsd68_paths(kind: str, data: Path) -> Sequence[Path]:
+    """Return the images of BSD68, gray or color, in the order of their names."""
+    if kind == "gray":
+        return list_images(data / "bsd68")
+    return list_images(data / "bsds500" / "val", bsd68_ids())
 
 
 def make_pictures(
@@ -80,10 +96,7 @@ def _read_photos(kind: str, count: int, data: Path | None) -> list[tuple[str, Ar
     if data is None:
         pixels = read_image(BUNDLED).pixels
         return [(BUNDLED.name, luma(pixels) if kind == "gray" else pixels)]
-    if kind == "gray":
-        paths = list_images(data / "bsd68")
-    else:
-        paths = list_images(data / "bsds500" / "val", read_ids(BSD68_IDS))
+    paths = bsd68_paths(kind, data)
     # From all over the list, by the names alone: gray and color are the same scenes.
     chosen = [paths[number * len(paths) // count] for number in range(count)]
     return [(path.name, read_clean(path, CHANNELS[kind])) for path in chosen]

@@ -19,9 +19,8 @@ import numpy as np
 
 import nlnet
 from benchmarks import raw_routes
-from benchmarks.estimator import bsd68_paths
 from benchmarks.machine import describe_run
-from benchmarks.pictures import PROJECT, find_data
+from benchmarks.pictures import PROJECT, bsd68_paths, require_data
 from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Camera, Floats, read_picture
 from nlnet.evaluation.metrics import psnr
 from nlnet.noise.stabilisation import Anscombe
@@ -59,10 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="OUT.json")
     options = parser.parse_args(arguments)
-    data = find_data()
-    if data is None:
-        print("There is no data folder: set NLNET_SHARED.", file=sys.stderr)
-        return 2
+    data = require_data()
     paths = picture_paths(data, options.count, choosing=options.choosing)
     rows = [row for photons in LEVELS for row in measure(Camera(photons), paths)]
     report = {**describe_run(), "pictures": [path.stem for path in paths], "rows": rows}

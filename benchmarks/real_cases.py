@@ -13,8 +13,7 @@ import numpy as np
 
 import nlnet
 from benchmarks.camera import Camera
-from benchmarks.estimator import bsd68_paths
-from benchmarks.pictures import CHANNELS
+from benchmarks.pictures import CHANNELS, bsd68_paths
 from nlnet.arrays import Array
 from nlnet.evaluation.datasets import read_clean
 from nlnet.images import read_image

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import describe_run
-from benchmarks.pictures import PROJECT, find_data
+from benchmarks.pictures import PROJECT, require_data
 from benchmarks.real_cases import Set, find_sets
 from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
@@ -51,10 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, help="images of each set (default: all)")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="OUT.json")
     options = parser.parse_args(arguments)
-    data = find_data()
-    if data is None:
-        print("There is no data folder: set NLNET_SHARED.", file=sys.stderr)
-        return 2
+    data = require_data()
     record = Record(options.output)
     if options.again:
         record.forget(options.only, options.sets, options.ways or OURS)

@@ -19,9 +19,8 @@ import bm3d  # type: ignore[import-untyped]
 import numpy as np
 
 import nlnet
-from benchmarks.estimator import bsd68_paths
 from benchmarks.machine import describe_run
-from benchmarks.pictures import CHANNELS, PROJECT, find_data
+from benchmarks.pictures import CHANNELS, PROJECT, bsd68_paths, require_data
 from nlnet.arrays import Array
 from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
@@ -44,10 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="OUT.json")
     parser.add_argument("--plot", type=Path, default=PLOT, metavar="OUT.png")
     options = parser.parse_args(arguments)
-    data = find_data()
-    if data is None:
-        print("There is no data folder: set NLNET_SHARED.", file=sys.stderr)
-        return 2
+    data = require_data()
     rows = []
     for kind in CHANNELS:
         paths = bsd68_paths(kind, data)[: options.count]

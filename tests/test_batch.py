@@ -232,12 +232,16 @@ def test_signals_leave_whole_files(
 ) -> None:
     work, done = nlnet.files.many_files.denoise_file, []
 
-    def interrupt(source: Path, *rest: object) -> object:
-        result = work(source, *rest)
+    def interrupt(
+        source: Path, target: Path, settings: Settings, progress: Callable[[float], bool]
+    ) -> object:
+        result = work(source, target, settings, progress)
         done.append(source)
         if len(done) == 2:
             os.kill(os.getpid(), number)
-            time.sleep(0.2)
+            deadline = time.monotonic() + 60
+            while progress(0.5) and time.monotonic() < deadline:  # until the run is told to stop
+                time.sleep(0.001)
         return result
 
     monkeypatch.setattr(nlnet.files.many_files, "denoise_file", interrupt)

@@ -22,7 +22,7 @@ from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.model.model import Model
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
 
 LOCAL = ["--host", "127.0.0.1", "--no-dashboard"]
@@ -206,9 +206,11 @@ def test_the_scheduler_is_killed(
 
     def kill_it() -> None:
         deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".nlnet-*.partial")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.5)
+        with distributed.Client(cluster.address, set_as_default=False) as client:
+            while time.monotonic() < deadline and not client.run_on_scheduler(
+                lambda dask_scheduler: len(dask_scheduler.tasks)
+            ):
+                time.sleep(0.01)
         cluster.stop()
 
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from paths import PROJECT
 
 import nlnet
 from engine import compilers

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DenoiseFile
-from pictures import noisy_pixels
+from pictures import DenoiseFile, noisy_pixels
 
 import nlnet
 from nlnet.cli import main

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.pictures import CHANNELS, bsd68_paths
 from benchmarks.real_cases import Case, Set, opencv, stabilised_bm3d
 from benchmarks.real_noise import UNTOUCHED, Record, best_rows, losses, mean, measure
+from nlnet.evaluation.datasets import bsd68_ids
 from scripts.real_noise import (
     RESULTS,
     format_camera,
@@ -23,6 +25,16 @@ from scripts.real_noise import (
 
 def row(part: str, name: str, way: str, strength: float | None = None, **psnr: float) -> Any:
     return {"part": part, "set": name, "way": way, "strength": strength, "psnr": psnr}
+
+
+def test_benchmarks_find_bsd68(tmp_path: Path) -> None:
+    """In color it is some of the images of BSDS500, by their ids."""
+    for folder in ("bsd68", "bsds500/val"):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in (*bsd68_ids(), *(["other"] if "val" in folder else [])):
+            (tmp_path / folder / f"{name}.jpg").touch()
+    for kind in CHANNELS:
+        assert {path.stem for path in bsd68_paths(kind, tmp_path)} == bsd68_ids()
 
 
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ DATA_RANGES: dict[np.dtype[Any], float | None] = {
 
 Signed and 32-bit integers have none: the range of the data is used.
 """
+
+AnyArray = TypeVar("AnyArray", bound=Any)
 
 KINDS = {1: "grayscale", 3: "color"}
 """The numbers of channels an image may have, and what such an image is called."""
@@ -81,9 +83,13 @@ def check_channel_axis(pixels: Array, channel_axis: int | None) -> int | None:
     return int(channel_axis)
 
 
-def to_planes(pixels: Array, axis: int | None) -> Array:
-    """Return a view with the channels first, (C, H, W); a single one for gray."""
-    return pixels[np.newaxis] if axis is None else np.moveaxis(pixels, axis, 0)
+def to_planes(pixels: AnyArray, axis: int | None) -> AnyArray:
+    """Return a view with the channels first, (C, H, W); a single one for gray.
+
+    Dask arrays stay lazy.
+    """
+    planes: AnyArray = pixels[np.newaxis] if axis is None else np.moveaxis(pixels, axis, 0)
+    return planes
 
 
 def from_planes(planes: Array, axis: int | None) -> Array:

@@ -7,17 +7,20 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol
 
 from nlnet.cli.messages import error_line
-
-# A string: the class has no public name.
-Container: TypeAlias = "argparse._ActionsContainer"
-"""A parser, or a group of its options."""
 
 EXIT_ERROR = 2
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+class Container(Protocol):
+    """A parser, or a group of its options; argparse has no public name for both."""
+
+    def add_argument(self, *arguments: Any, **options: Any) -> argparse.Action:
+        """Add an argument."""
 
 
 class Parser(argparse.ArgumentParser):

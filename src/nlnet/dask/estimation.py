@@ -14,9 +14,9 @@ from nlnet.arrays import Array
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.masks import take_mask
 from nlnet.dask.samples import SampledPlanes
-from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
+from nlnet.dask.sampling import lazy_object, sample_planes
 from nlnet.errors import InputError
-from nlnet.inputs import check_data_range, check_dtype, find_data_range
+from nlnet.inputs import check_data_range, check_dtype, find_data_range, to_planes
 from nlnet.noise.deciding import check_request, decide_noise
 from nlnet.noise.record import Noise
 from nlnet.noise.white import estimate_planes
@@ -141,7 +141,7 @@ def _for_each_page(
     leading = array.shape[:stacked]
     values, hidden, _ = take_mask(array, mask, stacked=stacked, image_axes=axes)
     found = [
-        estimate(to_lazy_planes(values[index], channels), None if hidden is None else hidden[index])
+        estimate(to_planes(values[index], channels), None if hidden is None else hidden[index])
         for index in np.ndindex(leading)
     ]
     return da.stack(found).reshape(leading) if stacked else found[0]

@@ -14,10 +14,10 @@ from dask.delayed import delayed
 from nlnet.arrays import Array, Box
 from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.samples import SampledPlanes
-from nlnet.dask.sampling import lazy_object, sample_planes, to_lazy_planes
+from nlnet.dask.sampling import lazy_object, sample_planes
 from nlnet.denoising.image import FAR_ABOVE, find_box, nothing_to_remove
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
-from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
+from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range, to_planes
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
 from nlnet.noise.estimation import SCALES
 from nlnet.noise.record import Noise
@@ -146,7 +146,7 @@ def plan_pages(
     found = []
     for index in np.ndindex(leading):
         sample = sample_planes(
-            to_lazy_planes(copy[index], channels),
+            to_planes(copy[index], channels),
             None if hidden is None else hidden[index],
             tiles=request.estimates and request.noise != "white",
             patches=request.estimates,

@@ -164,12 +164,6 @@ def _tile_corners(shape: tuple[int, int, int]) -> list[tuple[int, int]]:
     ]
 
 
-def to_lazy_planes(page: da.Array, channels: int | None) -> da.Array:
-    """Return a page with its channels first, (C, H, W)."""
-    planes = page[np.newaxis] if channels is None else da.moveaxis(page, channels, 0)
-    return cast(da.Array, planes)
-
-
 def lazy_object(value: Any) -> da.Array:
     """Return a task's result, of any kind, as a dask array without axes."""
     return cast(

@@ -105,10 +105,8 @@ def open_volume(path: Path) -> Volume:
         If it holds no array, more than one, or one that cannot be denoised.
     """
     path = path.absolute()
-    if not path.exists():
-        raise FileError(f"Cannot read {str(path)!r}: No such file or directory.")
-    modified = path.stat().st_mtime_ns
     with _readable(path):
+        modified = path.stat().st_mtime_ns
         key, names = _find_zarr(path) if is_zarr(path) else ("", _find_tiff(path))
         array = _open_array(path, key, modified)
         shape, dtype, chunks = array.shape, array.dtype, array.shards or array.chunks

@@ -200,9 +200,9 @@ def find_box(
     if (clip is not None and not clip) or not planes.size:
         return None
     low, high = float(planes.min()), float(planes.max())
-    margins = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
+    excess = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
     if data_range is not None:
-        limit = max(FAR_ABOVE * span, span + margins[1])
+        limit = max(FAR_ABOVE * span, span + excess[1])
         if np.count_nonzero(planes > limit) > _FAR_SHARE * planes.size:
             raise InputError(
                 f"The data range is given as {span:g}, but the image has values up to {high:g}; "
@@ -212,7 +212,7 @@ def find_box(
         return 0.0, span
     if data_range is None and DATA_RANGES[planes.dtype.newbyteorder("=")] is None:
         return None
-    if -margins[0] <= low and high <= span + margins[1]:
+    if -excess[0] <= low and high <= span + excess[1]:
         return 0.0, span
     warnings.warn(
         f"The image has values from {low:g} to {high:g}, which noise around a range from 0 to "

@@ -33,14 +33,17 @@ ROWS_CALLBACK = ctypes.CFUNCTYPE(
 )
 
 
+def _fields(kind: type, names: str) -> list[tuple[str, type]]:
+    """Return consecutive fields of one type."""
+    return [(name, kind) for name in names.split()]
+
+
 class Rows(ctypes.Structure):
     """``nlnet_rows``: rows of an image, in memory or by callback."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
-        ("channel_stride", ctypes.c_ssize_t),
-        ("row_stride", ctypes.c_ssize_t),
-        ("column_stride", ctypes.c_ssize_t),
+        *_fields(ctypes.c_ssize_t, "channel_stride row_stride column_stride"),
         ("rows", ROWS_CALLBACK),
         ("context", ctypes.c_void_p),
     )
@@ -50,14 +53,10 @@ class DenoiseTask(ctypes.Structure):
     """``nlnet_denoise_task``."""
 
     _fields_ = (
-        ("height", ctypes.c_int64),
-        ("width", ctypes.c_int64),
-        ("noisy", Rows),
-        ("denoised", Rows),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-        ("threads", ctypes.c_int32),
-        ("tile_rows", ctypes.c_int32),
+        *_fields(ctypes.c_int64, "height width"),
+        *_fields(Rows, "noisy denoised"),
+        *_fields(ctypes.c_double, "low high"),
+        *_fields(ctypes.c_int32, "threads tile_rows"),
     )
 
 
@@ -65,11 +64,8 @@ class MatchTask(ctypes.Structure):
     """``nlnet_match_task``."""
 
     _fields_ = (
-        ("batch", ctypes.c_int64),
-        ("height", ctypes.c_int64),
-        ("width", ctypes.c_int64),
-        ("images", ctypes.c_void_p),
-        ("groups", ctypes.c_void_p),
+        *_fields(ctypes.c_int64, "batch height width"),
+        *_fields(ctypes.c_void_p, "images groups"),
         ("threads", ctypes.c_int32),
     )
 
@@ -78,20 +74,11 @@ class ForwardTask(ctypes.Structure):
     """``nlnet_forward_task``."""
 
     _fields_ = (
-        ("batch", ctypes.c_int64),
-        ("height", ctypes.c_int64),
-        ("width", ctypes.c_int64),
-        ("first_stage", ctypes.c_int32),
-        ("last_stage", ctypes.c_int32),
-        ("estimate", ctypes.c_void_p),
-        ("noisy", ctypes.c_void_p),
-        ("groups", ctypes.c_void_p),
-        ("updates", ctypes.c_void_p),
-        ("estimates", ctypes.c_void_p),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-        ("project_last", ctypes.c_int32),
-        ("threads", ctypes.c_int32),
+        *_fields(ctypes.c_int64, "batch height width"),
+        *_fields(ctypes.c_int32, "first_stage last_stage"),
+        *_fields(ctypes.c_void_p, "estimate noisy groups updates estimates"),
+        *_fields(ctypes.c_double, "low high"),
+        *_fields(ctypes.c_int32, "project_last threads"),
     )
 
 
@@ -100,13 +87,8 @@ class BackwardTask(ctypes.Structure):
 
     _fields_ = (
         ("forward", ForwardTask),
-        ("cotangent", ctypes.c_void_p),
-        ("estimate_gradient", ctypes.c_void_p),
-        ("noisy_gradient", ctypes.c_void_p),
-        ("filters", ctypes.c_void_p),
-        ("group_weights", ctypes.c_void_p),
-        ("coefficients", ctypes.c_void_p),
-        ("step_sizes", ctypes.c_void_p),
+        *_fields(ctypes.c_void_p, "cotangent estimate_gradient noisy_gradient"),
+        *_fields(ctypes.c_void_p, "filters group_weights coefficients step_sizes"),
     )
 
 

@@ -38,14 +38,14 @@ def preview_figure(outcome: Outcome, data_range: float | None = None) -> ImageFi
         for image in (outcome.before, outcome.after)
     )
     removed = before - after
-    spread = float(removed.std())
+    sigma = float(removed.std())
     # Three standard deviations reach from middle gray to black and white.
-    gain = 127 / (3 * spread) if spread > 0 else 1.0
+    gain = 127 / (3 * sigma) if sigma > 0 else 1.0
     found = "estimated" if outcome.findings.estimated else "given"
     panels = [
         Panel(before, "before", f"noise of sigma {outcome.findings.sigmas[0]:.1f}, {found}"),
         Panel(after, "after"),
-        Panel(128 + gain * removed, "removed", f"contrast x {gain:.1f}" if spread > 0 else ""),
+        Panel(128 + gain * removed, "removed", f"contrast x {gain:.1f}" if sigma > 0 else ""),
     ]
     return draw_panels(panels, detail_of=1)
 

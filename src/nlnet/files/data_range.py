@@ -11,7 +11,7 @@ from nlnet.images import ImageFile
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
 
 _SHARE = 1e-3
-_MARGIN = 0.5
+_FAR = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +74,7 @@ def check_white(image: ImageFile, data_range: float | None, name: str) -> None:
     if white is None or image.pixels.dtype.kind == "i":
         return  # black can be any value
     pixels = image.pixels
-    outside = (pixels < -_MARGIN * white) | (pixels > (1 + _MARGIN) * white)
+    outside = (pixels < -_FAR * white) | (pixels > (1 + _FAR) * white)
     if np.count_nonzero(outside) > _SHARE * pixels.size:
         raise InputError(
             f"{name!r} has values from {pixels.min():g} to {pixels.max():g}, but white is taken to "

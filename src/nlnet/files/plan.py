@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import errno
 import glob
 import os
 import sys
@@ -142,7 +143,9 @@ class _Search:
                 elif match.is_dir() and is_zarr(match):
                     self._leave_out(match, Reason.ZARR)
         else:
-            raise FileError(f"Cannot read {text!r}: No such file or directory.")
+            raise cannot(
+                f"read {text!r}", FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            )
 
     def _walk(self, folder: Path) -> Iterator[tuple[Path, Path]]:
         for place, folders, names in os.walk(folder, onerror=self._note):

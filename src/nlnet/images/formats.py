@@ -220,9 +220,10 @@ def recognize(source: Source) -> Format:
             start = stream.read(_SIGNATURE_BYTES)
         except OSError as error:
             raise cannot(f"read {source.name!r}", error) from error
-    if not start:
-        raise FileError(f"Cannot read {source.name!r}: the file is empty.")
-    raw = raw_kind(source)
+        if not start:
+            raise FileError(f"Cannot read {source.name!r}: the file is empty.")
+        stream.seek(0)
+        raw = raw_kind(stream)
     if raw is not None:
         raise FileError(
             f"Cannot read {source.name!r}: it is a camera's raw file ({raw}), not yet a picture; "

@@ -83,30 +83,30 @@ def is_raw(path: PathLike) -> bool:
     >>> is_raw(path)
     True
     """
-    return raw_kind(Source.of_path(path)) is not None
+    with Source.of_path(path).open() as stream:
+        return raw_kind(stream) is not None
 
 
-def raw_kind(source: Source) -> str | None:
+def raw_kind(stream: BinaryIO) -> str | None:
     """Return what kind of raw file it is, such as ``DNG`` or ``NEF of Nikon``; None if it is none.
 
     Examples
     --------
-    >>> raw_kind(Source("a.raf", data=b"FUJIFILMCCD-RAW 0201FF383501"))
+    >>> raw_kind(io.BytesIO(b"FUJIFILMCCD-RAW 0201FF383501"))
     'RAF of Fujifilm'
     """
-    with source.open() as stream:
+    try:
+        start = stream.read(_START_BYTES)
+    except OSError:
+        return None
+    for kind, signature in _SIGNATURES.items():
+        if re.match(signature, start, re.DOTALL):
+            return kind
+    if start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
         try:
-            start = stream.read(_START_BYTES)
-        except OSError:
+            return _tiff_kind(stream)
+        except (ValueError, struct.error):
             return None
-        for kind, signature in _SIGNATURES.items():
-            if re.match(signature, start, re.DOTALL):
-                return kind
-        if start[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-            try:
-                return _tiff_kind(stream)
-            except (ValueError, struct.error):
-                return None
     return None
 
 

@@ -18,7 +18,7 @@ Pattern: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Colors of the upper left 2x2 pixels: 0 for red, 1 for green, 2 for blue."""
 
 RED, GREEN, BLUE = range(3)
-REACH = 2
+BORDER = 2
 """Pixels of border that `pad` adds and `interpolate` expects."""
 
 PHASES = ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -51,7 +51,7 @@ _FROM_CORNERS = _symmetric(6, corner=2, far_left=-1.5, far_up=-1.5)
 
 def pad(mosaic: FloatArray) -> FloatArray:
     """Return a mosaic with a border that goes on with its pattern: mirrored at the last pixels."""
-    return np.pad(mosaic, REACH, mode="reflect")
+    return np.pad(mosaic, BORDER, mode="reflect")
 
 
 def interpolate(padded: FloatArray, pattern: Pattern, phase: tuple[int, int]) -> FloatArray:
@@ -63,13 +63,13 @@ def interpolate(padded: FloatArray, pattern: Pattern, phase: tuple[int, int]) ->
     >>> interpolate(flat, ((0, 1), (1, 2)), (0, 1)).ravel().tolist() == [7.0] * 12
     True
     """
-    height, width = (size - 2 * REACH for size in padded.shape)
+    height, width = (size - 2 * BORDER for size in padded.shape)
     row, column = phase
     shape = len(range(row, height, 2)), len(range(column, width, 2))
     colors = np.zeros((3, *shape), padded.dtype)
     for color, plane in enumerate(colors):
         for (down, right), weight in _taps(pattern, phase, color).items():
-            top, left = REACH + row + down, REACH + column + right
+            top, left = BORDER + row + down, BORDER + column + right
             rows = slice(top, top + 2 * shape[0] - 1, 2)
             columns = slice(left, left + 2 * shape[1] - 1, 2)
             plane += padded.dtype.type(weight) * padded[rows, columns]

@@ -198,8 +198,8 @@ def _line(means: Floats, noise: Floats, weights: Floats) -> tuple[float, float]:
     """Return slope and offset of the weighted line of least squares, none of them negative."""
     total = weights.sum()
     x, y = (weights * means).sum() / total, (weights * noise).sum() / total
-    spread = (weights * (means - x) ** 2).sum()
-    slope = (weights * (means - x) * (noise - y)).sum() / spread if spread > 0 else 0.0
+    variance = (weights * (means - x) ** 2).sum()
+    slope = (weights * (means - x) * (noise - y)).sum() / variance if variance > 0 else 0.0
     if slope <= 0:
         return 0.0, float(y)
     if y - slope * x < 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, TypeVar
 
 import torch
@@ -53,12 +52,7 @@ class Team:
             _reach_others(lambda: distributed.init_process_group(backend))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         # After an error the others may be gone, and waiting for them would take long.
         if self.size > 1 and error is None:
             _reach_others(distributed.barrier)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-_MARGIN = 32 * 2**20
+_GROWTH = 32 * 2**20
 """Smaller growth is not worth a garbage collection."""
 
 _STATISTICS = Path("/proc/self/statm")
@@ -35,7 +35,7 @@ class Heap:
 
     def give_back(self) -> None:
         """Return to the system what is not used any more, if it is much."""
-        if self._trim is None or _resident() < self._level + _MARGIN:
+        if self._trim is None or _resident() < self._level + _GROWTH:
             return
         gc.collect()
         self._trim(0)

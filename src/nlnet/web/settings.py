@@ -27,19 +27,6 @@ LEAST_WHITE, MOST_WHITE = 1e-9, 1e12
 KEY_PATTERN = "^[A-Za-z0-9-]{8,64}$"
 """What a client may call its job."""
 
-FIELDS = (
-    "sigma",
-    "noise",
-    "strength",
-    "model",
-    "data_range",
-    "format",
-    "quality",
-    "preview",
-    "job",
-)
-PREVIEW_FIELDS = ("data_range", "job")
-
 
 @dataclasses.dataclass(frozen=True)
 class FormSettings:
@@ -76,6 +63,10 @@ class FormSettings:
     quality: int = JPEG_QUALITY
     preview: bool = False
     job: str | None = None
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(FormSettings))
+PREVIEW_FIELDS = ("data_range", "job")
 
 
 def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
