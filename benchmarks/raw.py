@@ -21,7 +21,7 @@ import nlnet
 from benchmarks import raw_routes
 from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, bsd68_paths, require_data
-from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Camera, Floats, read_picture
+from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Floats, RawCamera, read_picture
 from nlnet.evaluation.metrics import psnr
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.raw.estimation import estimate_mosaic_noise
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     data = require_data()
     paths = picture_paths(data, options.count, choosing=options.choosing)
-    rows = [row for photons in LEVELS for row in measure(Camera(photons), paths)]
+    rows = [row for photons in LEVELS for row in measure(RawCamera(photons), paths)]
     report = {**describe_run(), "pictures": [path.stem for path in paths], "rows": rows}
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(report, indent=2) + "\n")
@@ -78,7 +78,7 @@ def picture_paths(data: Path, count: int, *, choosing: bool) -> list[Path]:
     return chosen[:: max(1, len(chosen) // count)][:count]
 
 
-def measure(camera: Camera, paths: Sequence[Path]) -> Iterator[dict[str, object]]:
+def measure(camera: RawCamera, paths: Sequence[Path]) -> Iterator[dict[str, object]]:
     """Yield the means of each way over the pictures; picture i has seed i."""
     figures: dict[str, list[Figures]] = {}
     for seed, path in enumerate(paths):

@@ -23,7 +23,7 @@ _POWER = 2.4
 
 
 @dataclasses.dataclass(frozen=True)
-class Camera:
+class RawCamera:
     """A sensor that counts `photons` at a white pixel behind the green filter."""
 
     photons: float

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -163,6 +164,8 @@ def link_flags(target: Target, compiler: Compiler) -> list[str]:
         flags += ["-Wl,-z,defs", f"-Wl,-soname,{target.library}"]
     elif target.system == "macos":
         flags += [f"-Wl,-install_name,@rpath/{target.library}"]
+    elif target.system == "windows":
+        flags = ["-shared", "-nostdlib", "-s", "-Wl,--no-entry"]  # see src/windows.cpp
     elif target.system == "freestanding":
         # Memory is the page's, and each thread brings a stack of its own.
         exported = [f"-Wl,--export={name}" for name in ("__stack_pointer", "__heap_base")]
@@ -186,10 +189,10 @@ def digest(files: Iterable[Path], *words: str) -> str:
 
 def run(command: Sequence[str], output: Path) -> None:
     """Run a compiler; the output is whole or not there."""
-    unfinished = output.with_name(f"{os.getpid()}-{output.name}")
     cache = {"ZIG_GLOBAL_CACHE_DIR": str(BUILT / "zig"), "ZIG_LOCAL_CACHE_DIR": str(BUILT / "zig")}
-    command = [*command, "-o", str(unfinished)]
-    try:
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+        unfinished = Path(folder) / output.name  # libraries hold the name they are linked under
+        command = [*command, "-o", str(unfinished)]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, env={**cache, **os.environ}
         )
@@ -197,8 +200,6 @@ def run(command: Sequence[str], output: Path) -> None:
             raise BuildError(f"{shlex.join(command)}\n{done.stderr}")
         sys.stderr.write(done.stderr)  # warnings
         unfinished.replace(output)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def build_for(name: str | None = None) -> Build:

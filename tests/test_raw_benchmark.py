@@ -10,7 +10,7 @@ import pytest
 from paths import PROJECT
 
 from benchmarks.raw import AFTER, ESTIMATED, SHIPPED, after_demosaicing, format_table
-from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Camera, read_picture
+from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, RawCamera, read_picture
 from benchmarks.raw_routes import (
     four_gray_planes,
     one_gray_image,
@@ -47,7 +47,7 @@ def test_the_shipped_way_gains_at_every_level_of_light(results: list[dict[str, A
 
 @pytest.mark.parametrize("photons", [20.0, 300.0])
 def test_it_gains_on_a_photo_that_is_at_hand(photons: float) -> None:
-    camera = Camera(photons)
+    camera = RawCamera(photons)
     clean = camera.expose(read_picture(str(PROJECT / "examples" / "cat.png"))[60:220, 60:220])
     noisy = camera.add_noise(clean, seed=0)
     truth = camera.develop(clean)
@@ -57,7 +57,7 @@ def test_it_gains_on_a_photo_that_is_at_hand(photons: float) -> None:
 
 
 def test_the_camera_develops_what_it_saw() -> None:
-    camera = Camera(1000.0)
+    camera = RawCamera(1000.0)
     picture = np.full((16, 16, 3), (200, 120, 60), np.uint8)
     np.testing.assert_allclose(camera.develop(camera.expose(picture)), picture, atol=1e-6)
 

@@ -53,6 +53,22 @@ struct Report {
     }
 };
 
+#if defined(_WIN32)
+inline void *take_aligned(size_t bytes) {
+    return _aligned_malloc(bytes, 64);
+}
+inline void give_back(void *memory) {
+    _aligned_free(memory);
+}
+#else
+inline void *take_aligned(size_t bytes) {
+    return aligned_alloc(64, bytes);
+}
+inline void give_back(void *memory) {
+    free(memory);
+}
+#endif
+
 // Memory on the heap, exactly as large as said, so that an address sanitizer sees what is beyond;
 // filled with a pattern that makes numbers nobody expects.
 template <typename T>
@@ -62,11 +78,11 @@ struct Array {
 
     explicit Array(size_t elements) : count(elements) {
         const size_t bytes = (elements * sizeof(T) + 63) / 64 * 64;
-        data = static_cast<T *>(aligned_alloc(64, bytes ? bytes : 64));
+        data = static_cast<T *>(take_aligned(bytes ? bytes : 64));
         if (!data) abort();
         memset(static_cast<void *>(data), 0xEB, bytes);
     }
-    ~Array() { free(data); }
+    ~Array() { give_back(data); }
     Array(const Array &) = delete;
     Array &operator=(const Array &) = delete;
     T &operator[](int64_t index) const { return data[index]; }

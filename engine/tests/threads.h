@@ -3,7 +3,7 @@
 
 #include "../include/nlnet_engine.h"
 
-#if !defined(__wasm__) && !defined(_WIN32)
+#if !defined(__wasm__)
 #include <pthread.h>
 #include <sched.h>
 #define NLNET_HAS_THREADS 1

@@ -15,9 +15,9 @@ from nlnet.model.family import Family
 from nlnet.progress import Progress
 from nlnet.web import schema, work
 from nlnet.web.catalog import Catalog
-from nlnet.web.jobs import JobQueue
 from nlnet.web.limits import Limits
 from nlnet.web.memory import Memory
+from nlnet.web.queue import JobQueue
 from nlnet.web.responses import ResultResponse, join_form
 from nlnet.web.settings import (
     FIELDS,
