@@ -27,7 +27,7 @@ from benchmarks.report import format_table, write_json
 from nlnet.engine.library import SET_VARIABLE, available_sets
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = Path(__file__).resolve().parent / "results" / "engine.json"
+RESULTS = Path(__file__).resolve().parent / "results"
 FOLDER = ROOT / "build" / "old-engine"
 OLD = "1355302"
 SMALL, LARGE, CROP = (321, 481), (2448, 3264), (128, 128)
@@ -51,10 +51,11 @@ def main() -> None:
     parser.add_argument("--old", default=OLD, help=f"revision to compare with ({OLD})")
     parser.add_argument("--repeats", type=int, default=11, help="turns for small images (11)")
     parser.add_argument("--quick", action="store_true", help="leave out the large images")
+    sets = available_sets()
     parser.add_argument(
-        "--set", choices=available_sets(), help="instruction set of both sides (the best)"
+        "--set", choices=sets, default=sets[-1], help=f"instruction set of both sides ({sets[-1]})"
     )
-    parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument("--json", type=Path, help="file of the figures (results/engine-SET.json)")
     arguments = parser.parse_args()
     run = describe_run()
     rows = measure(arguments.old, arguments.repeats, arguments.set, quick=arguments.quick)
@@ -64,15 +65,16 @@ def main() -> None:
         )
     )
     settings = {"old": arguments.old, "repeats": arguments.repeats, "set": arguments.set}
-    write_json({**run, **settings, "results": rows}, arguments.json)
+    target = arguments.json or RESULTS / f"engine-{arguments.set}.json"
+    write_json({**run, **settings, "results": rows}, target)
 
 
-def measure(old: str, repeats: int, chosen: str | None, *, quick: bool) -> list[dict[str, Any]]:
+def measure(old: str, repeats: int, chosen: str, *, quick: bool) -> list[dict[str, Any]]:
     """Return the seconds of both sides for every case."""
     found = []
     with Side(_old_environment(old, chosen)) as before, Side(_environment(chosen)) as engine:
         for case in tqdm(list(cases(quick=quick)), desc="cases", disable=None):
-            turns = repeats if case["size"] != LARGE else max(3, repeats // 4)
+            turns = repeats if case["size"] != LARGE else max(2, repeats // 5)
             times = [(before.seconds(case), engine.seconds(case)) for _ in range(turns)]
             olds, news = zip(*times, strict=True)
             found.append(
@@ -139,12 +141,11 @@ class Side:
         return json.loads(line)
 
 
-def _environment(chosen: str | None) -> dict[str, str]:
-    more = {} if chosen is None else {SET_VARIABLE: chosen}
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
+def _environment(chosen: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), SET_VARIABLE: chosen}
 
 
-def _old_environment(revision: str, chosen: str | None) -> dict[str, str]:
+def _old_environment(revision: str, chosen: str) -> dict[str, str]:
     """Unpack the old revision, install numba if need be, and return what its process needs."""
     source = FOLDER / revision
     if not source.exists():
@@ -158,8 +159,8 @@ def _old_environment(revision: str, chosen: str | None) -> dict[str, str]:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--target", str(packages), "numba", "llvmlite"], check=True)
     path = os.pathsep.join([str(source / "src"), str(packages)])
-    limits = {} if chosen is None else _NUMBA.get(chosen, {})
-    cache = str(FOLDER / f"cache-{chosen or 'best'}")
+    limits = _NUMBA.get(chosen, {})
+    cache = str(FOLDER / f"cache-{chosen}")
     return {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": cache, **limits}
 
 
