@@ -188,13 +188,15 @@ def format_commands(content: dict[str, Any]) -> str:
 
 def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> str:
     """Return the engine's time as a share of numba's, for each instruction set."""
-    shares: dict[str, list[str]] = {}
-    for content in contents.values():
+    columns = [(name, threads) for name in contents for threads in (1, 2)]
+    shares: dict[str, dict[tuple[str, int], str]] = {}
+    for instructions, content in contents.items():
         for row in content["results"]:
             height, width = row["size"]
             what = "training step, 4 crops of" if row["kind"] == "train" else "image of"
             name = f"{row['model'].removesuffix('-s25')}, {what} {width}x{height}"
-            shares.setdefault(name, []).append(f"{row['ratio_of_medians']:.2f}")
+            cells = shares.setdefault(name, {})
+            cells[instructions, row["threads"]] = f"{row['ratio_of_medians']:.2f}"
     header = ["engine's time over numba's"]
     for name in contents:
         header += [f"{_SETS[name]}, 1 thread", "2 threads"]
@@ -214,7 +216,10 @@ def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> 
         f"(`python -m engine.wasm --time` on commit {wasm['commit'][:7]}, "
         "`benchmarks/results/wasm.json`)."
     )
-    table = format_table(header, [[name, *cells] for name, cells in shares.items()])
+    rows = [
+        [name, *(cells.get(column, "") for column in columns)] for name, cells in shares.items()
+    ]
+    table = format_table(header, rows)
     return "\n\n".join([textwrap.fill(source, WIDTH), table, textwrap.fill(browser, WIDTH)])
 
 
