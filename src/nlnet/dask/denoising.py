@@ -1,4 +1,4 @@
-"""The public entry for dask arrays: the exact halo around every chunk, and nothing computed yet.
+"""The public function for dask arrays: lazy, with an exact halo around every chunk.
 
 The result of a pixel depends only on the image within the network's reach around it: groups are
 ordered by (distance, rank of the offset), independently of where the pixel is; the projection clips

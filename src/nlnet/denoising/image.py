@@ -1,4 +1,4 @@
-"""The public entry: users' arrays in, denoised arrays of the same kind out.
+"""The public function `denoise`: an array in, a denoised array of the same kind out.
 
 Dtype, value range and axis order end here; the network below sees (C, H, W) planes in float32,
 scaled so that their noise is the one the model was trained for. The module is not called

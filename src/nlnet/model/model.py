@@ -1,4 +1,4 @@
-"""A trained network with all one has to know about it."""
+"""A trained network with its noise level, its origin and its measured quality."""
 
 from __future__ import annotations
 

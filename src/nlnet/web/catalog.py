@@ -1,4 +1,4 @@
-"""The models a server offers, by name. Names only: a request must not make it open a path."""
+"""The models a server offers, by name only: a request must not be able to open a path."""
 
 from __future__ import annotations
 

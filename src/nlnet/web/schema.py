@@ -1,4 +1,4 @@
-"""The API as OpenAPI describes it, where FastAPI cannot tell from the code."""
+"""Parts of the OpenAPI description that FastAPI cannot derive from the code."""
 
 from __future__ import annotations
 

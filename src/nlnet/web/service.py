@@ -14,9 +14,9 @@ from nlnet.images.formats import FORMATS
 from nlnet.progress import Progress
 from nlnet.web import schema, work
 from nlnet.web.catalog import Catalog
-from nlnet.web.jobs import JobQueue
 from nlnet.web.limits import Limits
 from nlnet.web.memory import Memory
+from nlnet.web.queue import JobQueue
 from nlnet.web.responses import ResultResponse, join_form
 from nlnet.web.settings import (
     FIELDS,
