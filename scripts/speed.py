@@ -16,6 +16,7 @@ from scripts.results import PROJECT
 
 WIDTH = 100
 _SETS = {"avx512": "AVX-512", "avx2": "AVX2"}
+_MOST = 1.03  # the engine's time over numba's: more would be slower than the first version
 _LARGE = [2448, 3264]  # 8 megapixels
 _RESULTS = PROJECT / "benchmarks" / "results"
 _METHODS = {
@@ -36,6 +37,7 @@ class Report:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.commit = content["commit"][:7]
+        self.by_engine = "engine" in content["machine"]
         self.sgemm = {int(threads): rate for threads, rate in content["sgemm_gflops"].items()}
         self._results = {
             (result["kind"], result["size"], result["threads"], result["method"]): result
@@ -108,8 +110,25 @@ def format_summary(report: Report) -> str:
         f"pixel stays the same for images of any size: {size} take {large[0]:.0f} s in gray and",
         f"{large[1]:.0f} s in color. `make bench` measures it on your machine; these numbers are",
         f"from commit {report.commit} ([all of them](benchmarks/results/speed.json)).",
+        *_source(report),
     ]
     return textwrap.fill(" ".join(sentences), WIDTH)
+
+
+def _source(report: Report) -> list[str]:
+    """Return what has to be said of a run that is older than the engine."""
+    if report.by_engine:
+        return []
+    shares = {
+        (row["model"], row["threads"], tuple(row["size"])): row["ratio_of_medians"]
+        for row in _read("engine-avx512")["results"]
+    }
+    gray, color = (shares[f"{kind}-5x5-s25", 2, (321, 481)] for kind in _OURS)
+    return [
+        "That run is older than the engine, which takes",
+        f"{gray:.2f} times as long in gray and {color:.2f} times in color as nlnet did then, on",
+        "another machine with AVX-512.",
+    ]
 
 
 def _large_images(report: Report) -> tuple[str, list[float]]:
@@ -151,6 +170,7 @@ def format_page(report: Report) -> str:
     else:
         sentences += ["Images of 2 and 24 megapixels (`--large`) were not measured in this run."]
     source = f"From `make bench` on commit {report.commit} (`benchmarks/results/speed.json`):"
+    sentences += _source(report)
     more = textwrap.fill(" ".join(sentences), WIDTH)
     return "\n\n".join([source, format_table(header, rows), more])
 
@@ -190,6 +210,7 @@ def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> 
     """Return the engine's time as a share of numba's, for each instruction set."""
     columns = [(name, threads) for name in contents for threads in (1, 2)]
     shares: dict[str, dict[tuple[str, int], str]] = {}
+    doubtful: list[str] = []
     for instructions, content in contents.items():
         for row in content["results"]:
             height, width = row["size"]
@@ -197,22 +218,27 @@ def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> 
             name = f"{row['model'].removesuffix('-s25')}, {what} {width}x{height}"
             cells = shares.setdefault(name, {})
             cells[instructions, row["threads"]] = f"{row['ratio_of_medians']:.2f}"
+            if row["ratio"] > _MOST:
+                case = f"{name}, {_SETS[instructions]}, {row['threads']} thread(s)"
+                doubtful.append(f"{row['ratio']:.2f} for {case} ({row['turns']} turns)")
     header = ["engine's time over numba's"]
     for name in contents:
         header += [f"{_SETS[name]}, 1 thread", "2 threads"]
     commits = " and ".join(dict.fromkeys(c["commit"][:7] for c in contents.values()))
     old = next(iter(contents.values()))["old"]
+    loads = " and ".join(f"{c['machine']['load_before']:.1f}" for c in contents.values())
     source = (
         f"From `python -m benchmarks.engine` on commit {commits} "
         f"(`benchmarks/results/engine-*.json`), beside the last revision that used numba, {old}, "
-        "in turns; the medians:"
+        f"in turns; the medians. The load before the runs was {loads}; above 0.5, other programs "
+        "may have disturbed two threads:"
     )
     ratios = wasm["times_native_sse2"]
     kernels = {"matching": "match, patch 5", "a stage": "spread, fold         5x5 float"}
-    words = " and ".join(f"{ratios[key]:.2f} times ({name})" for name, key in kernels.items())
+    compared = " and ".join(f"{ratios[key]:.2f} times ({name})" for name, key in kernels.items())
     browser = (
         "In WebAssembly, one thread takes "
-        f"{words} as long as native SSE2 code for the gray 5x5 network, in the same run "
+        f"{compared} as long as native SSE2 code for the gray 5x5 network, in the same run "
         f"(`python -m engine.wasm --time` on commit {wasm['commit'][:7]}, "
         "`benchmarks/results/wasm.json`)."
     )
@@ -220,7 +246,13 @@ def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> 
         [name, *(cells.get(column, "") for column in columns)] for name, cells in shares.items()
     ]
     table = format_table(header, rows)
-    return "\n\n".join([textwrap.fill(source, WIDTH), table, textwrap.fill(browser, WIDTH)])
+    words = [
+        "Empty cells were not measured." * any(len(c) < len(columns) for c in shares.values()),
+        f"The least times, in place of the medians, give {'; '.join(doubtful)}." * bool(doubtful),
+    ]
+    notes = [textwrap.fill(" ".join(filter(None, words)), WIDTH)] if any(words) else []
+    paragraphs = [textwrap.fill(source, WIDTH), table, *notes, textwrap.fill(browser, WIDTH)]
+    return "\n\n".join(paragraphs)
 
 
 def format_training(content: dict[str, Any]) -> str:
