@@ -89,9 +89,11 @@ fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests per operat
 
 bench-web-memory: setup  ## the web server's memory with photos of 24 and 49 megapixels: peak, and when idle again
 	$(BIN)/python -m benchmarks.web_memory
+	$(BIN)/python -m scripts.load
 
 load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 and memory
 	$(BIN)/python -m benchmarks.load --seconds 600
+	$(BIN)/python -m scripts.load
 
 .PHONY: fuzz-files bench-noise
 fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
@@ -123,6 +125,7 @@ bench-engine: setup  ## compare the warm speed with that of the last revision wi
 
 bench-busy: setup  ## every public function while the cores are busy: at most 3 times as long as alone
 	$(BIN)/python -m benchmarks.busy
+	$(BIN)/python -m scripts.load
 
 bench-command: setup  ## whole runs of nlnet denoise from a fresh install: time, memory and size
 	$(BIN)/python -m benchmarks.command
