@@ -40,7 +40,8 @@ class Catalog:
     def __init__(self, own: Sequence[Model | Family] = ()) -> None:
         shipped = [Offer(load_model(name), name, family_of(name)) for name in shipped_models()]
         self.offers = (*shipped, *(Offer(model, model.name, None) for model in own))
-        self._own = tuple(own)
+        # Of two that are equally near, the one for less noise.
+        self._own = sorted(own, key=lambda model: model.at(25.0).sigma)
         names = [offer.name for offer in self.offers]
         for name in names:
             if names.count(name) > 1:
@@ -103,4 +104,4 @@ class Catalog:
     def _nearest(self, channels: int, sigma: float) -> list[Model | Family]:
         """Return the models of the server's own for such images, those for that noise first."""
         fitting = [model for model in self._own if model.config.channels == channels]
-        return sorted(fitting, key=lambda model: (distance_from(model, sigma), str(model.noise)))
+        return sorted(fitting, key=lambda model: distance_from(model, sigma))
