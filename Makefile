@@ -61,7 +61,7 @@ lint: setup  ## ruff: rules and formatting; clang-format for the engine
 type: setup  ## mypy, strict, on the whole package
 	$(BIN)/mypy
 
-format: setup  ## let ruff format the code and mend what it can
+format: setup  ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(ENGINE_CODE)
@@ -73,25 +73,27 @@ test-slow: setup  ## the tests that take minutes: a training killed at every wri
 tables: setup  ## evaluate the shipped models (or MODELS=...) on the test sets in DATA=, write tables and cards
 	$(BIN)/python -m scripts.tables $(MODELS) $(if $(DATA),--data $(DATA))
 
-ship: setup  ## take the best model of the training run RUN= into the package, and its log into docs/
+ship: setup  ## add the best model of the training run RUN= to the package, and its log to docs/
 	$(BIN)/python -m scripts.ship $(RUN) $(if $(DATA),--data $(DATA))
 
 .PHONY: test-browser fuzz fuzz-web load bench-web-memory
-test-browser: setup  ## the web page in chromium; skipped where that is missing and cannot be installed
+test-browser: setup  ## test the web page in chromium; skipped if that is missing and cannot be installed
 	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \
 		$(BIN)/python -m pytest -m browser tests/browser; \
 	else echo "The tests in a browser are skipped."; fi
 
-fuzz: fuzz-files fuzz-web  ## both kinds of damaged input
+fuzz: fuzz-files fuzz-web  ## fuzz-files and fuzz-web
 
 fuzz-web: setup  ## 10,000 damaged uploads and 200 generated requests per operation to the web server
 	NLNET_FUZZ_UPLOADS=10000 NLNET_FUZZ_EXAMPLES=200 $(BIN)/python -m pytest -s tests/test_web_fuzz.py
 
-bench-web-memory: setup  ## the web server's memory with photos of 24 and 49 megapixels: at most, and when idle again
+bench-web-memory: setup  ## the web server's memory with photos of 24 and 49 megapixels: peak, and when idle again
 	$(BIN)/python -m benchmarks.web_memory
+	$(BIN)/python -m scripts.load
 
 load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 and memory
 	$(BIN)/python -m benchmarks.load --seconds 600
+	$(BIN)/python -m scripts.load
 
 .PHONY: fuzz-files bench-noise
 fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
@@ -103,7 +105,7 @@ bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs
 	$(BIN)/python -m benchmarks.raw
 
 .PHONY: bench-real
-bench-real: setup  ## real noise beside peers, into docs/real_noise.md; goes on where it stopped; an hour
+bench-real: setup  ## real noise, compared with others, into docs/real_noise.md; resumes; an hour
 	$(BIN)/python -m benchmarks.real_noise
 	$(BIN)/python -m scripts.real_noise
 
@@ -113,16 +115,17 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet -d build/docs-cache docs build/docs
 	@echo "build/docs/index.html"
 
-bench: setup  ## measure nlnet and its peers, up to 24 megapixels, and write it into the docs: half an hour
+bench: setup  ## measure nlnet and other denoisers, up to 24 megapixels, and update the docs: half an hour
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m scripts.speed
 
 .PHONY: bench-busy bench-command bench-engine bench-training
-bench-engine: setup  ## warm speed beside the last revision with numba, in turns
+bench-engine: setup  ## compare the warm speed with that of the last revision with numba
 	$(BIN)/python -m benchmarks.engine
 
-bench-busy: setup  ## every public entry beside busy loops: at most 3 times as long as alone
+bench-busy: setup  ## every public function while the cores are busy: at most 3 times as long as alone
 	$(BIN)/python -m benchmarks.busy
+	$(BIN)/python -m scripts.load
 
 bench-command: setup  ## whole runs of nlnet denoise from a fresh install: time, memory and size
 	$(BIN)/python -m benchmarks.command

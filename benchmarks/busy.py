@@ -38,7 +38,8 @@ from nlnet.parallel import available_cpus
 RESULTS = Path(__file__).resolve().parent / "results" / "busy.json"
 SIGMA = 25.0
 MOST_TIMES = 3.0
-CALLS = 7
+ROUNDS, CALLS = 3, 3
+"""Alone and beside busy loops take turns, so that a slow spell of the machine meets both."""
 
 Entry = Callable[[], Any]
 
@@ -155,35 +156,43 @@ def busy_loops(count: int) -> Iterator[None]:
         yield
 
 
-def time_entry(entry: Entry) -> tuple[float, float]:
-    """Return the median of wall and CPU seconds; the latter are this process's own."""
-    walls, cpus = [], []
+def time_entry(entry: Entry) -> list[tuple[float, float]]:
+    """Return wall and CPU seconds of some calls; the latter are this process's own."""
+    times = []
     for _ in range(CALLS):
         wall, cpu = time.perf_counter(), time.process_time()
         entry()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-    return statistics.median(walls), statistics.median(cpus)
+        times.append((time.perf_counter() - wall, time.process_time() - cpu))
+    return times
 
 
 def measure(entries: dict[str, Entry]) -> list[dict[str, Any]]:
     """Time all entries, alone and beside busy loops."""
     for entry in entries.values():
         entry()  # loads what it takes
-    alone = {name: time_entry(entry) for name, entry in entries.items()}
-    with busy_loops(available_cpus()):
-        beside = {name: time_entry(entry) for name, entry in entries.items()}
-    return [
-        {
-            "entry": name,
-            "idle_seconds": alone[name][0],
-            "busy_seconds": beside[name][0],
-            "times": beside[name][0] / alone[name][0],
-            # Spinning shows here even where the machine was not idle to begin with.
-            "cpu_times": beside[name][1] / max(alone[name][1], 1e-9),
-        }
-        for name in entries
-    ]
+    alone: dict[str, list[tuple[float, float]]] = {name: [] for name in entries}
+    beside: dict[str, list[tuple[float, float]]] = {name: [] for name in entries}
+    for _ in range(ROUNDS):
+        for name, entry in entries.items():
+            alone[name] += time_entry(entry)
+        with busy_loops(available_cpus()):
+            for name, entry in entries.items():
+                beside[name] += time_entry(entry)
+    rows = []
+    for name in entries:
+        idle, idle_cpu = map(statistics.median, zip(*alone[name], strict=True))
+        busy, busy_cpu = map(statistics.median, zip(*beside[name], strict=True))
+        rows.append(
+            {
+                "entry": name,
+                "idle_seconds": idle,
+                "busy_seconds": busy,
+                "times": busy / idle,
+                # Spinning shows here even where the machine was not idle to begin with.
+                "cpu_times": busy_cpu / max(idle_cpu, 1e-9),
+            }
+        )
+    return rows
 
 
 def main() -> int:

@@ -253,6 +253,17 @@ def test_streams_that_are_closed(noisy_file: Path, gray_model_file: Path, closed
     assert failed.stderr.count("\n") == (closed == ">&-")
 
 
+@needs_devices
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full"])
+def test_an_image_for_an_output_that_takes_nothing_is_an_error(
+    noisy_file: Path, closed: str
+) -> None:
+    done = in_a_shell(f"nlnet denoise '{noisy_file}' -o - --sigma 25 {closed}")
+    assert done.returncode == 2
+    assert "tandard output" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_any_other_error_of_the_system_is_a_bug_and_looks_like_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

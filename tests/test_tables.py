@@ -11,7 +11,7 @@ from pictures import random_image
 from nlnet.images import ImageFile, write_image
 from nlnet.model.loading import load_model
 from nlnet.model.model import Model
-from scripts import markdown, real_noise, results, speed, tables
+from scripts import load, markdown, real_noise, results, speed, tables
 from scripts.cards import format_card
 from scripts.published import COLOR, GRAY, PAPER, Row
 from scripts.results import PROJECT
@@ -129,6 +129,14 @@ def test_pages_have_the_tables_that_the_script_writes() -> None:
 def test_pages_say_what_the_benchmarks_measured(name: str) -> None:
     page = (PROJECT / name).read_text()
     assert speed.fill_in(name, page) == page
+
+
+@pytest.mark.parametrize("name", load.PAGES)
+def test_pages_say_what_was_measured_under_load(name: str) -> None:
+    if not load.RESULTS.is_dir():
+        pytest.skip("no figures here")  # the source distribution leaves them out
+    page = (PROJECT / name).read_text()
+    assert load.fill_in(name, page) == page
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/real_noise.md"])

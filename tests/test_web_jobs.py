@@ -16,8 +16,8 @@ from nlnet.errors import Cancelled, InputError
 from nlnet.images import ImageFile, encode
 from nlnet.model.model import Model
 from nlnet.web.catalog import Catalog
-from nlnet.web.jobs import Busy, ClientGone, JobQueue, Progress, Standing, TimedOut
 from nlnet.web.limits import Limits
+from nlnet.web.queue import Busy, ClientGone, JobQueue, Progress, Standing, TimedOut
 from nlnet.web.responses import ResultResponse
 from nlnet.web.service import Service
 from nlnet.web.uploads import BadForm, read_upload

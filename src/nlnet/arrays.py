@@ -1,4 +1,4 @@
-"""The array types that signatures speak of."""
+"""The array types that signatures use."""
 
 from __future__ import annotations
 

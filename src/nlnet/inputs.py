@@ -1,4 +1,4 @@
-"""What users may pass as images and numbers, and one sentence for everything else."""
+"""Checks of images and numbers that users pass; errors are one sentence."""
 
 from __future__ import annotations
 

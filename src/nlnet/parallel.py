@@ -1,4 +1,4 @@
-"""Threads: how many CPUs there are, and BLAS bound to the thread that calls it."""
+"""Threads: the number of CPUs, and keeping BLAS to one thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of the work, as the share that is done: who hears of it, and the parts of a whole."""
+"""Progress: the share of the work that is done, reported for a whole or for its parts."""
 
 from __future__ import annotations
 

@@ -288,18 +288,9 @@ def test_a_busy_server_is_asked_again_whatever_the_format(visit: Visits, tmp_pat
 
 def test_percent_and_place_are_told(visit: Visits, noisy_png: Path) -> None:
     tour = visit()
-    standings = [
-        '{"state": "running", "ahead": 0, "share": 0.42}',
-        '{"state": "waiting", "ahead": 1, "share": 0}',
-        '{"state": "waiting", "ahead": 2, "share": 0}',
-    ]
+    standing = {"state": "waiting", "ahead": 2, "share": 0.0}
     tour.page.route("**/api/denoise", lambda route: None)
-
-    def standing(route: Any) -> None:
-        body = standings.pop() if len(standings) > 1 else standings[0]
-        route.fulfill(status=200, content_type="application/json", body=body)
-
-    tour.page.route("**/api/jobs/*", standing)
+    tour.page.route("**/api/jobs/*", lambda route: route.fulfill(json=standing))
     # The answer never comes, so the upload has to be said to have ended.
     tour.page.evaluate(
         """() => {
@@ -312,7 +303,9 @@ def test_percent_and_place_are_told(visit: Visits, noisy_png: Path) -> None:
     )
     tour.open(noisy_png)
     tour.expect("#busy-text", "2 images are before yours")
+    standing["ahead"] = 1
     tour.expect("#busy-text", "Next in line")
+    standing.update(state="running", ahead=0, share=0.42)
     tour.expect("#busy-text", "Denoising 42 %")
     assert tour.page.locator("#busy-bar").evaluate("bar => bar.value") == 0.42
 

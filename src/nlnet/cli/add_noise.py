@@ -1,4 +1,4 @@
-"""``nlnet add-noise``: test images, the same for everyone who uses the seed."""
+"""``nlnet add-noise``: noisy test images, reproducible from their seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands that draw share: the file to write, and how it is written."""
+"""Options and output of the commands that draw a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands print, in one form for all."""
+"""The messages of all commands: errors, and what was done to a file."""
 
 from __future__ import annotations
 

@@ -51,6 +51,8 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.scheduler is not None:
         raise InputError("--scheduler is for files, but '-' is a stream.")
+    if arguments.output == STREAM and sys.__stdout__ is None:
+        raise InputError("Standard output is closed, but the image is to go there.")
     if arguments.output == STREAM and sys.stdout.isatty():
         raise InputError("Standard output is a terminal; send it to a file or a program.")
 

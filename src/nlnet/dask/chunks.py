@@ -1,4 +1,4 @@
-"""How an array is cut for denoising: chunks that have room for the halo of their neighbours."""
+"""How an array is cut for denoising: chunks with enough room for a halo."""
 
 from __future__ import annotations
 

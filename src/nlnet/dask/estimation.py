@@ -1,4 +1,4 @@
-"""What the noise of a dask array is: as `nlnet.estimate_noise` finds it, but lazily."""
+"""Estimating the noise of dask arrays, lazily, with the results of `nlnet.estimate_noise`."""
 
 from __future__ import annotations
 

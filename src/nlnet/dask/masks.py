@@ -1,4 +1,4 @@
-"""Pixels of dask arrays that are left out, hidden by a mask or NaN: a chunk at a time.
+"""Pixels of dask arrays that are left out, masked or NaN, chunk by chunk.
 
 A chunk is filled together with its halo, as `nlnet.masks` fills a whole image. So what is in a
 hidden pixel has no influence on any other pixel, also across the borders of chunks.

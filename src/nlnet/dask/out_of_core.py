@@ -1,4 +1,4 @@
-"""A zarr or TIFF file in, one out, block by block: neither is ever in memory as a whole."""
+"""Denoising zarr and TIFF files block by block; neither input nor output is held in memory."""
 
 from __future__ import annotations
 

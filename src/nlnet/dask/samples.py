@@ -1,6 +1,6 @@
-"""A sample of an image, which stands in for it where its noise is estimated.
+"""A sample of an image that stands in for the whole image when its noise is estimated.
 
-What is estimated from it is the same number as from the whole image, by the same code.
+The same code gives the same estimate from the sample as from the whole image.
 """
 
 from __future__ import annotations

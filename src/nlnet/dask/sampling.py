@@ -1,4 +1,4 @@
-"""What an estimate looks at of an image that lies in chunks, gathered in one place.
+"""Gathering, from the chunks of an image, the sample that a noise estimate needs.
 
 Of a large image `nlnet.estimate_noise` reads a bounded sample: tiles on a grid, patches on another,
 and the extremes of all values. Here that sample is taken from the chunks.

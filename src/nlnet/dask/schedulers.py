@@ -1,4 +1,4 @@
-"""Who does the work: threads of this process, or the workers of a Dask cluster."""
+"""Where the work is done: in threads of this process, or on a Dask cluster."""
 
 from __future__ import annotations
 

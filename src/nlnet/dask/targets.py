@@ -1,4 +1,4 @@
-"""Arrays in zarr and TIFF files that are written a region at a time, whole or not at all."""
+"""Writing arrays to zarr and TIFF files region by region, completely or not at all."""
 
 from __future__ import annotations
 

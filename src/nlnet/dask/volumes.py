@@ -1,4 +1,4 @@
-"""Arrays in zarr and TIFF files, of any size: what they hold, read a region at a time."""
+"""Arrays of any size in zarr and TIFF files: their layout, and reading them region by region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlated noise, coarse to fine: the half-size image is denoised first, and so on down.
+"""Removing correlated noise from coarse to fine: smaller versions of the image come first.
 
 At half the size, the noise of neighboring pixels is less alike, and blotches are as small as grain.
 There the networks for white noise remove them; what they changed is enlarged and added to the full

@@ -1,4 +1,4 @@
-"""Networks as the engine has them: a parameter block, checked, and the tables made of it."""
+"""Networks in the engine: made from a parameter block, which is checked and turned into tables."""
 
 from __future__ import annotations
 

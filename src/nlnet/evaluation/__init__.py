@@ -1,1 +1,1 @@
-"""How good a result is: the metrics, the protocol, and images to look at side by side."""
+"""How good a result is: metrics, the protocol, and comparisons side by side."""

@@ -1,4 +1,4 @@
-"""Which commit this code is: results carry it, so that they can be traced back."""
+"""The git commit of this code, which is stored with results."""
 
 from __future__ import annotations
 

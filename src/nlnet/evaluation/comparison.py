@@ -1,4 +1,4 @@
-"""Images to look at side by side: before and after, or results beside the clean image."""
+"""Comparing images side by side: before and after, or results with the clean image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of clean images: the files of a folder, which of them are meant, and their pixels."""
+"""Sets of clean images: listing and reading the files of a folder."""
 
 from __future__ import annotations
 

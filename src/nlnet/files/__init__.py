@@ -1,1 +1,1 @@
-"""Image files denoised: one of them, or many in one run."""
+"""Denoising image files: one, or many in one run."""

@@ -1,4 +1,4 @@
-"""Which files of a folder run become which, decided before the first of them is touched."""
+"""Which files to denoise, and where the results go, decided before the work starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which paths name arrays of any size; the command line asks before anything heavy is loaded."""
+"""Recognizing zarr and TIFF by their paths, without loading anything heavy."""
 
 from __future__ import annotations
 

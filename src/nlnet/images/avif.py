@@ -1,4 +1,4 @@
-"""AVIF files, through libvips, which turns the pixels upright."""
+"""AVIF files, through libvips, which rotates the pixels upright."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXIF as JPEG, PNG and WebP keep it: a small TIFF, whose bytes pass through as they are.
+"""EXIF in JPEG, PNG and WebP files: a small TIFF structure, copied byte for byte.
 
 Makers' own notes point into it by place, so nothing inside it may move. Only a TIFF file, whose own
 directory it becomes a part of, gets its entries one by one.

@@ -1,4 +1,4 @@
-"""Directories of numbered entries as they are written: in one piece, in either byte order."""
+"""Writing directories of numbered entries, in either byte order."""
 
 from __future__ import annotations
 

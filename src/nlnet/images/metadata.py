@@ -1,4 +1,4 @@
-"""What an image file says besides its pixels, and which of it another format can hold."""
+"""Metadata of an image file, and what of it other formats can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of TIFF pages: which describe how pixels are stored, and what others are called."""
+"""The entries of TIFF pages: those about how pixels are stored, and names of others."""
 
 from __future__ import annotations
 

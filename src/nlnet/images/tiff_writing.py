@@ -1,4 +1,4 @@
-"""TIFF files as they are written: every page with its own entries, in the byte order they had.
+"""Writing TIFF files: every page keeps its own entries, and the file its byte order.
 
 Libvips writes one set of entries for all pages, and no doubles. The pixels are strips, compressed
 without loss (deflate).

@@ -1,4 +1,4 @@
-"""XMP packets, in which some programs keep a small picture."""
+"""XMP packets, in which some programs store a thumbnail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameter block: a network as the engine takes it, and as other languages can.
+"""The parameter block: a network as bytes, for the engine and for other languages.
 
 It is one flat piece of memory; ``docs/engine.md`` has its layout as a table.
 """

@@ -1,4 +1,4 @@
-"""The shape of a network: every size the paper leaves to the experiment, in one place."""
+"""The shape of a network: all sizes that the paper leaves open, in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Block matching: for every pixel the patches most like the one around it.
+"""Block matching: finding, for every pixel, the patches most similar to its own.
 
 The engine does it (``engine/src/matching.cpp``); `nlnet.torch.plain.find_groups` states it in torch
 operations.

@@ -1,4 +1,4 @@
-"""How psi, a mixture of Gaussians, is evaluated: by a table of cubics with its values and slopes.
+"""Evaluating psi, a mixture of Gaussians, by a table of cubics with its values and slopes.
 
 The engine makes the same table (``engine/src/network.cpp``); `nlnet.torch.plain` uses this one.
 """

@@ -1,1 +1,1 @@
-"""Figures: training curves, and what a model has learned (extra ``plot``)."""
+"""Figures: training curves, models, noise, and images side by side (extra ``plot``)."""

@@ -1,4 +1,4 @@
-"""Figures of images side by side: the whole with a frame, the part in it enlarged, and captions."""
+"""Figures of images side by side, each with an enlarged detail and a caption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the noise of images is, as a figure: its level over the brightness, and its spectrum."""
+"""Figures of the noise of images: its strength over the brightness, and its spectrum."""
 
 from __future__ import annotations
 

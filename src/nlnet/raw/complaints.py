@@ -1,4 +1,4 @@
-"""What LibRaw writes to the standard error by itself, which is said in our own sentence instead."""
+"""Catching what LibRaw prints to standard error, so that our own message can say it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written beside the pixels of a developed raw file: its EXIF, and a color profile."""
+"""Metadata of a developed raw file: its EXIF, and a color profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Denoising the mosaic of a color filter array, as arrays with no file in sight.
+"""Denoising the mosaic of a color filter array, given as an array.
 
 Photon and read noise become white and of one strength by the generalised Anscombe transform. Then a
 mosaic is brightness, which is there at every pixel, plus color, which is smooth:

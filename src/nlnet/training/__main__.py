@@ -1,4 +1,4 @@
-"""``python -m nlnet.training``: what ``nlnet train`` does, as a module that torchrun can start."""
+"""``python -m nlnet.training``: the same as ``nlnet train``, as a module for torchrun."""
 
 import sys
 

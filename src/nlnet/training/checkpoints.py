@@ -1,4 +1,4 @@
-"""Checkpoints: all that a run needs to go on as if it had never stopped."""
+"""Checkpoints: everything that a run needs to continue as if it had never stopped."""
 
 from __future__ import annotations
 

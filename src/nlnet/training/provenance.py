@@ -1,4 +1,4 @@
-"""What a trained model says of where it comes from."""
+"""The provenance of a trained model: data, recipe, time, commit, licence."""
 
 from __future__ import annotations
 

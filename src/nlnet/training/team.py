@@ -1,4 +1,4 @@
-"""One process or many: who takes which crops, and how losses and gradients come together."""
+"""One process or many: sharing the crops, and summing losses and gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters, or their gradients, as one vector, and back."""
+"""Turning parameters, or their gradients, into one vector and back."""
 
 from __future__ import annotations
 

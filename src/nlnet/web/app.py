@@ -17,8 +17,8 @@ from starlette.types import ASGIApp
 
 import nlnet
 from nlnet.web import schema
-from nlnet.web.jobs import Busy, ClientGone, TimedOut
 from nlnet.web.problems import handle_problems
+from nlnet.web.queue import Busy, ClientGone, TimedOut
 from nlnet.web.security import Guard
 from nlnet.web.service import Service
 from nlnet.web.settings import KEY_PATTERN

@@ -1,4 +1,4 @@
-"""Connections within bounds: how many there may be, and how long a request's head may take.
+"""Limits of connections: their number, and the time for the head of a request.
 
 uvicorn bounds neither. Without this, clients that send half of their headers and wait use up the
 process's file descriptors, and nobody else gets in.

@@ -1,4 +1,4 @@
-"""Images as screens show them: 8 bits, within the range of values that the image uses."""
+"""Images for the screen: 8 bits, scaled to the range of values that the image uses."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nlnet.web.jobs import Busy
+from nlnet.web.queue import Busy
 
 
 class Memory:

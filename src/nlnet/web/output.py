@@ -1,4 +1,4 @@
-"""Results as files: in the format that is wanted, under a name that says what they are."""
+"""Results as files: their format, and their names."""
 
 from __future__ import annotations
 

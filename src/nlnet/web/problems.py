@@ -1,4 +1,4 @@
-"""Errors as answers: one sentence for people, one status for programs."""
+"""Errors as responses: a sentence for people, a status for programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from nlnet.errors import NLNetError
-from nlnet.web.jobs import Busy, ClientGone, TimedOut
+from nlnet.web.queue import Busy, ClientGone, TimedOut
 from nlnet.web.uploads import BadForm
 
 _CLIENT_CLOSED_REQUEST = 499

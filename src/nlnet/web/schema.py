@@ -1,4 +1,4 @@
-"""The API as OpenAPI describes it, where FastAPI cannot tell from the code."""
+"""Parts of the OpenAPI description that FastAPI cannot derive from the code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModelInfo(BaseModel):
     name: str
     family: str | None
     channels: int
-    sigma: float
+    sigma: float | None = Field(description="The noise it is for; null: every noise.")
     patch_size: int
     stages: int
     parameters: int

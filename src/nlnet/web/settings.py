@@ -1,4 +1,4 @@
-"""The fields of a form as settings: what they may be, and a sentence for everything else."""
+"""Parsing the fields of a form; errors are one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploads: read within bounds of size, time and memory, and kept in memory, never on the disk."""
+"""Reading uploads within limits of size, time and memory; nothing is written to disk."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from nlnet.errors import InputError
-from nlnet.web.jobs import Busy, ClientGone, JobQueue
 from nlnet.web.limits import Limits
 from nlnet.web.memory import Claim
+from nlnet.web.queue import Busy, ClientGone, JobQueue
 
 _MAX_FIELD_BYTES = 1024
 _DISCARD_SECONDS = 5.0

@@ -1,4 +1,4 @@
-"""The work on one upload: bytes of a file in, bytes of a file out. It knows nothing of HTTP."""
+"""The work on one upload: bytes of a file in, bytes of a file out, without HTTP."""
 
 from __future__ import annotations
 

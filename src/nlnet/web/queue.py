@@ -1,4 +1,4 @@
-"""Work off the event loop: one job at a time, a bounded number waiting, each with a time limit.
+"""The queue: one job at a time in a thread, a bounded number waiting, each with a time limit.
 
 One at a time because a job uses all CPUs already: two at once would take twice as long each, and
 twice the memory.
