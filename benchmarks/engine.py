@@ -27,7 +27,7 @@ from benchmarks.report import format_table, write_json
 from nlnet.engine.library import SET_VARIABLE, available_sets
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = Path(__file__).resolve().parent / "results" / "engine.json"
+RESULTS = Path(__file__).resolve().parent / "results"
 FOLDER = ROOT / "build" / "old-engine"
 OLD = "1355302"
 SMALL, LARGE, CROP = (321, 481), (2448, 3264), (128, 128)
@@ -51,33 +51,47 @@ def main() -> None:
     parser.add_argument("--old", default=OLD, help=f"revision to compare with ({OLD})")
     parser.add_argument("--repeats", type=int, default=11, help="turns for small images (11)")
     parser.add_argument("--quick", action="store_true", help="leave out the large images")
+    sets = available_sets()
     parser.add_argument(
-        "--set", choices=available_sets(), help="instruction set of both sides (the best)"
+        "--set", choices=sets, default=sets[-1], help=f"instruction set of both sides ({sets[-1]})"
     )
-    parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument(
+        "--only", default="", help="measure the cases with this in their name; others are kept"
+    )
+    parser.add_argument("--json", type=Path, help="file of the figures (results/engine-SET.json)")
     arguments = parser.parse_args()
     run = describe_run()
-    rows = measure(arguments.old, arguments.repeats, arguments.set, quick=arguments.quick)
+    chosen = [case for case in cases(quick=arguments.quick) if arguments.only in name_of(case)]
+    rows = measure(arguments.old, arguments.repeats, chosen, arguments.set, run["commit"])
     print(
         format_table(
             ["case", "threads", "old, s", "engine, s", "ratio", "of medians"], rows_of(rows)
         )
     )
+    target = arguments.json or RESULTS / f"engine-{arguments.set}.json"
+    if arguments.only and target.exists():
+        kept = {name_of(row): row for row in json.loads(target.read_text())["results"]}
+        kept.update({name_of(row): row for row in rows})
+        rows = [kept[name] for name in map(name_of, cases(quick=False)) if name in kept]
     settings = {"old": arguments.old, "repeats": arguments.repeats, "set": arguments.set}
-    write_json({**run, **settings, "results": rows}, arguments.json)
+    write_json({**run, **settings, "results": rows}, target)
 
 
-def measure(old: str, repeats: int, chosen: str | None, *, quick: bool) -> list[dict[str, Any]]:
+def measure(
+    old: str, repeats: int, chosen: list[dict[str, Any]], instructions: str, commit: str
+) -> list[dict[str, Any]]:
     """Return the seconds of both sides for every case."""
     found = []
-    with Side(_old_environment(old, chosen)) as before, Side(_environment(chosen)) as engine:
-        for case in tqdm(list(cases(quick=quick)), desc="cases", disable=None):
-            turns = repeats if case["size"] != LARGE else max(3, repeats // 4)
+    sides = _old_environment(old, instructions), _environment(instructions)
+    with Side(sides[0]) as before, Side(sides[1]) as engine:
+        for case in tqdm(chosen, desc="cases", disable=None):
+            turns = repeats if case["size"] != LARGE else max(2, repeats // 5)
             times = [(before.seconds(case), engine.seconds(case)) for _ in range(turns)]
             olds, news = zip(*times, strict=True)
             found.append(
                 {
                     **case,
+                    "commit": commit,
                     "turns": turns,
                     "old_seconds": min(olds),
                     "engine_seconds": min(news),
@@ -139,12 +153,11 @@ class Side:
         return json.loads(line)
 
 
-def _environment(chosen: str | None) -> dict[str, str]:
-    more = {} if chosen is None else {SET_VARIABLE: chosen}
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
+def _environment(chosen: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), SET_VARIABLE: chosen}
 
 
-def _old_environment(revision: str, chosen: str | None) -> dict[str, str]:
+def _old_environment(revision: str, chosen: str) -> dict[str, str]:
     """Unpack the old revision, install numba if need be, and return what its process needs."""
     source = FOLDER / revision
     if not source.exists():
@@ -158,17 +171,22 @@ def _old_environment(revision: str, chosen: str | None) -> dict[str, str]:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--target", str(packages), "numba", "llvmlite"], check=True)
     path = os.pathsep.join([str(source / "src"), str(packages)])
-    limits = {} if chosen is None else _NUMBA.get(chosen, {})
-    cache = str(FOLDER / f"cache-{chosen or 'best'}")
+    limits = _NUMBA.get(chosen, {})
+    cache = str(FOLDER / f"cache-{chosen}")
     return {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": cache, **limits}
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """Return what a case is called: what, how large, on how many threads."""
+    height, width = row["size"]
+    return f"{row['kind']} {row['model']}, {width}x{height} on {row['threads']}"
 
 
 def rows_of(results: list[dict[str, Any]]) -> list[list[str]]:
     """Return the rows of the printed table."""
     return [
         [
-            f"{row['kind']} {row['model']}, {row['size'][1]}x{row['size'][0]}",
-            str(row["threads"]),
+            *name_of(row).rsplit(" on ", 1),
             f"{row['old_seconds']:.4f}",
             f"{row['engine_seconds']:.4f}",
             f"{row['ratio']:.2f}",

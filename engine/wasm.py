@@ -1,21 +1,24 @@
 """``make engine-wasm``: the engine for browsers, and its test program under node.
 
 The library is built with and without shared memory; it has no imports but its memory. ``--time``
-compares the kernels with native SSE2 code, in turns.
+compares the kernels with native SSE2 code, in turns, and keeps that in
+``benchmarks/results/wasm.json``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from engine.build import ENGINE, build_for
+from engine.build import ENGINE, ROOT, build_for
 from engine.targets import BuildError
 
 RUNNER = ("node", "--no-warnings", str(ENGINE / "tests" / "run_wasi.mjs"))
+RESULTS = ROOT / "benchmarks" / "results" / "wasm.json"
 TURNS = 3
 # A line of `check --time`: what was timed, and how long it took.
 TIMED = re.compile(r"^\S+ +(.+?):? +([\d.]+) (ms|ns)\b")
@@ -53,8 +56,13 @@ def compare(program: Path, native: Path) -> None:
             told = subprocess.run([*command, "--time"], check=True, capture_output=True, text=True)
             for name, time in timings(told.stdout).items():
                 times[name] = min(time, times.get(name, time))
-    for name, time in least[0].items():
-        print(f"{name:40} {time / least[1][name]:5.2f} times native SSE2")
+    ratios = {name: round(time / least[1][name], 3) for name, time in least[0].items()}
+    for name, ratio in ratios.items():
+        print(f"{name:40} {ratio:5.2f} times native SSE2")
+    asked = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    content = {"commit": commit, "turns": TURNS, "times_native_sse2": ratios}
+    RESULTS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def timings(told: str) -> dict[str, float]:

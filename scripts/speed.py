@@ -1,7 +1,8 @@
 """The speed that README and docs tell of: ``python -m scripts.speed``, after ``make bench``.
 
-Writes what ``speed.json``, ``command.json`` and ``training.json`` of ``benchmarks/results`` say
-into the README, ``docs/performance.md`` and ``docs/training.md``.
+Writes what the files of ``benchmarks/results`` say into the README, ``docs/performance.md`` and
+``docs/training.md``: ``speed.json``, ``command.json``, ``training.json``, ``wasm.json``, and
+``engine-SET.json`` of the instruction sets.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
 
 WIDTH = 100
+_SETS = {"avx512": "AVX-512", "avx2": "AVX2"}
+_MOST = 1.03  # the engine's time over numba's: more would be slower than the first version
+_LARGE = [2448, 3264]  # 8 megapixels
 _RESULTS = PROJECT / "benchmarks" / "results"
 _METHODS = {
     "**nlnet 5x5**": ("nlnet gray-5x5", "nlnet color-5x5"),
@@ -33,6 +37,7 @@ class Report:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.commit = content["commit"][:7]
+        self.by_engine = "engine" in content["machine"]
         self.sgemm = {int(threads): rate for threads, rate in content["sgemm_gflops"].items()}
         self._results = {
             (result["kind"], result["size"], result["threads"], result["method"]): result
@@ -47,6 +52,10 @@ class Report:
     def ours(self, kind: str, size: str = "small", threads: int = 2) -> dict[str, Any]:
         """Return the figures of our 5x5 network."""
         return self.of(kind, _OURS[kind], size, threads)
+
+    def has(self, size: str) -> bool:
+        """Whether the run took images of this size."""
+        return ("gray", size, 2, _OURS["gray"]) in self._results
 
     def speedup(self, kind: str, size: str) -> float:
         """Return how many times as fast two threads are as one."""
@@ -69,6 +78,9 @@ def fill_in(name: str, page: str) -> str:
         "docs/performance.md": {
             "speed": format_page(report),
             "commands": format_commands(_read("command")),
+            "engine": format_engine(
+                {name: _read(f"engine-{name}") for name in _SETS}, _read("wasm")
+            ),
         },
         "docs/training.md": {"training-speed": format_training(_read("training"))},
     }
@@ -87,7 +99,7 @@ def format_summary(report: Report) -> str:
     gray, color = report.ours("gray"), report.ours("color")
     opencv, bm3d = report.of("gray", "OpenCV NLM"), report.of("gray", "bm3d")
     dncnn, color_opencv = report.of("gray", "DnCNN-17 torch"), report.of("color", "OpenCV NLM")
-    large = [f"{report.ours(kind, '24mp')['seconds']:.0f} s" for kind in _OURS]
+    size, large = _large_images(report)
     sentences = [
         f"On two cores, a gray image of 481x321 pixels takes {gray['seconds']:.2f} s. OpenCV's",
         f"non-local means takes {opencv['seconds']:.2f} s and is",
@@ -95,11 +107,40 @@ def format_summary(report: Report) -> str:
         f"BM3D takes {bm3d['seconds']:.1f} s and is {gray['psnr'] - bm3d['psnr']:.2f} dB worse.",
         f"A color image takes {color['seconds']:.2f} s; OpenCV {color_opencv['seconds']:.2f} s and",
         f"BM3D {report.of('color', 'bm3d')['seconds']:.0f} s. Memory is bounded and the time per",
-        f"pixel stays the same for images of any size: 24 megapixels take {large[0]} in gray and",
-        f"{large[1]} in color. `make bench` measures it on your machine; these numbers are from",
-        f"commit {report.commit} ([all of them](benchmarks/results/speed.json)).",
+        f"pixel stays the same for images of any size: {size} take {large[0]:.0f} s in gray and",
+        f"{large[1]:.0f} s in color. `make bench` measures it on your machine; these numbers are",
+        f"from commit {report.commit} ([all of them](benchmarks/results/speed.json)).",
+        *_source(report),
     ]
     return textwrap.fill(" ".join(sentences), WIDTH)
+
+
+def _source(report: Report) -> list[str]:
+    """Return what has to be said of a run that is older than the engine."""
+    if report.by_engine:
+        return []
+    shares = {
+        (row["model"], row["threads"], tuple(row["size"])): row["ratio_of_medians"]
+        for row in _read("engine-avx512")["results"]
+    }
+    gray, color = (shares[f"{kind}-5x5-s25", 2, (321, 481)] for kind in _OURS)
+    return [
+        "That run is older than the engine, which takes",
+        f"{gray:.2f} times as long in gray and {color:.2f} times in color as nlnet did then, on",
+        "another machine with AVX-512.",
+    ]
+
+
+def _large_images(report: Report) -> tuple[str, list[float]]:
+    """Return a size and the seconds in gray and color: of this run, or of that beside numba."""
+    if report.has("24mp"):
+        return "24 megapixels", [report.ours(kind, "24mp")["seconds"] for kind in _OURS]
+    rows = {
+        row["model"]: row["engine_seconds"]
+        for row in _read("engine-avx512")["results"]
+        if row["size"] == _LARGE and row["threads"] == 2
+    }
+    return "8 megapixels", [rows[f"{kind}-5x5-s25"] for kind in _OURS]
 
 
 def format_page(report: Report) -> str:
@@ -109,21 +150,27 @@ def format_page(report: Report) -> str:
         [shown, *_cells(report, "gray", gray), *_cells(report, "color", color)]
         for shown, (gray, color) in _METHODS.items()
     ]
-    small, large = report.ours("gray"), report.ours("gray", "24mp")
-    growth = large["seconds"] / large["pixels"] * small["pixels"] / small["seconds"]
-    memory = [report.ours(kind, "24mp")["peak_bytes_per_pixel"] for kind in _OURS]
-    gray, color = ([report.speedup(kind, size) for size in ("small", "2mp")] for kind in _OURS)
+    small = report.ours("gray")
     sentences = [
-        f"Two threads are {gray[0]:.2f} times as fast as one ({gray[1]:.2f} times at 2",
-        "megapixels),",
-        f"in color {color[0]:.2f} times ({color[1]:.2f}); a matrix product of the same run is",
-        f"{report.sgemm[2] / report.sgemm[1]:.2f} times as fast. The time per pixel at 24",
-        f"megapixels is {growth:.2f} times that at 0.15. Peak memory besides the input, with the",
-        f"output, is {memory[0]:.0f} bytes per pixel at 24 megapixels, and {memory[1]:.0f} in",
-        f"color. nlnet does {100 * small['share_of_sgemm']:.0f} % of the arithmetic that a matrix",
-        "product does in the same time.",
+        f"Two threads are {report.speedup('gray', 'small'):.2f} times as fast as one, in color",
+        f"{report.speedup('color', 'small'):.2f} times; a matrix product of the same run is",
+        f"{report.sgemm[2] / report.sgemm[1]:.2f} times as fast. nlnet does",
+        f"{100 * small['share_of_sgemm']:.0f} % of the arithmetic that a matrix product does in",
+        "the same time.",
     ]
+    if report.has("24mp"):
+        large = report.ours("gray", "24mp")
+        growth = large["seconds"] / large["pixels"] * small["pixels"] / small["seconds"]
+        memory = [report.ours(kind, "24mp")["peak_bytes_per_pixel"] for kind in _OURS]
+        sentences += [
+            f"The time per pixel at 24 megapixels is {growth:.2f} times that at 0.15. Peak memory",
+            f"besides the input, with the output, is {memory[0]:.0f} bytes per pixel at 24",
+            f"megapixels, and {memory[1]:.0f} in color.",
+        ]
+    else:
+        sentences += ["Images of 2 and 24 megapixels (`--large`) were not measured in this run."]
     source = f"From `make bench` on commit {report.commit} (`benchmarks/results/speed.json`):"
+    sentences += _source(report)
     more = textwrap.fill(" ".join(sentences), WIDTH)
     return "\n\n".join([source, format_table(header, rows), more])
 
@@ -157,6 +204,55 @@ def format_commands(content: dict[str, Any]) -> str:
     )
     table = format_table(["gray, two cores", "seconds", "MB"], rows)
     return "\n\n".join([textwrap.fill(source, WIDTH), table])
+
+
+def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> str:
+    """Return the engine's time as a share of numba's, for each instruction set."""
+    columns = [(name, threads) for name in contents for threads in (1, 2)]
+    shares: dict[str, dict[tuple[str, int], str]] = {}
+    doubtful: list[str] = []
+    for instructions, content in contents.items():
+        for row in content["results"]:
+            height, width = row["size"]
+            what = "training step, 4 crops of" if row["kind"] == "train" else "image of"
+            name = f"{row['model'].removesuffix('-s25')}, {what} {width}x{height}"
+            cells = shares.setdefault(name, {})
+            cells[instructions, row["threads"]] = f"{row['ratio_of_medians']:.2f}"
+            if row["ratio"] > _MOST:
+                case = f"{name}, {_SETS[instructions]}, {row['threads']} thread(s)"
+                doubtful.append(f"{row['ratio']:.2f} for {case} ({row['turns']} turns)")
+    header = ["engine's time over numba's"]
+    for name in contents:
+        header += [f"{_SETS[name]}, 1 thread", "2 threads"]
+    commits = " and ".join(dict.fromkeys(c["commit"][:7] for c in contents.values()))
+    old = next(iter(contents.values()))["old"]
+    loads = " and ".join(f"{c['machine']['load_before']:.1f}" for c in contents.values())
+    source = (
+        f"From `python -m benchmarks.engine` on commit {commits} "
+        f"(`benchmarks/results/engine-*.json`), beside the last revision that used numba, {old}, "
+        f"in turns; the medians. The load before the runs was {loads}; above 0.5, other programs "
+        "may have disturbed two threads:"
+    )
+    ratios = wasm["times_native_sse2"]
+    kernels = {"matching": "match, patch 5", "a stage": "spread, fold         5x5 float"}
+    compared = " and ".join(f"{ratios[key]:.2f} times ({name})" for name, key in kernels.items())
+    browser = (
+        "In WebAssembly, one thread takes "
+        f"{compared} as long as native SSE2 code for the gray 5x5 network, in the same run "
+        f"(`python -m engine.wasm --time` on commit {wasm['commit'][:7]}, "
+        "`benchmarks/results/wasm.json`)."
+    )
+    rows = [
+        [name, *(cells.get(column, "") for column in columns)] for name, cells in shares.items()
+    ]
+    table = format_table(header, rows)
+    words = [
+        "Empty cells were not measured." * any(len(c) < len(columns) for c in shares.values()),
+        f"The least times, in place of the medians, give {'; '.join(doubtful)}." * bool(doubtful),
+    ]
+    notes = [textwrap.fill(" ".join(filter(None, words)), WIDTH)] if any(words) else []
+    paragraphs = [textwrap.fill(source, WIDTH), table, *notes, textwrap.fill(browser, WIDTH)]
+    return "\n\n".join(paragraphs)
 
 
 def format_training(content: dict[str, Any]) -> str:

@@ -181,7 +181,7 @@ def test_loading_is_strict_about_tensors(saved, change, message):
         (lambda f: f.pop("sigma"), "lacks the metadata field 'sigma'"),
         (lambda f: f.pop("version"), "format version is None"),
         (lambda f: f.update(version=3, extra=1), "version is 3, but this nlnet reads 1 and 2"),
-        (lambda f: f.update(functions_of_sigma={"filters": "linear"}), "'filters' are functions"),
+        (lambda f: f.update(functions_of_sigma={"filters": [1.0, 2.0]}), "lacks the function of"),
         (lambda f: f.pop("functions_of_sigma"), "lacks the metadata field 'functions_of_sigma'"),
         (lambda f: f.update(version=True), "format version is True"),
         (lambda f: f.update(sigma="25"), "sigma has the unusable value '25'"),

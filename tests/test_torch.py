@@ -280,7 +280,7 @@ def test_a_model_goes_in_and_comes_out(channels, odd):
     config = NetworkConfig(channels=channels, stages=2, odd=odd, rbf_count=62 if odd else 51)
     stages = tuple(stage.astype(np.float32) for stage in random_stages(config))
     model = Model(config, stages, sigma=25.0, name="random")
-    exported = NLNet.from_model(model).export()
+    (exported,) = NLNet.from_model(model).export()
     assert len(exported) == 2
     for out, into in zip(exported, stages, strict=True):
         assert out.filters.dtype == np.float32
@@ -305,12 +305,12 @@ def test_a_state_dict_carries_all_that_is_learned():
 def test_odd_mixtures_have_half_the_coefficients(rbf_count):
     config = NetworkConfig(stages=1, rbf_count=rbf_count)
     stage = module(config).stages[0]
-    assert stage.coefficients.shape == (1, 24, rbf_count // 2)
+    assert stage.coefficients.shape == (1, 1, 24, rbf_count // 2)  # one set, one channel
     coefficients = stage.tensors().coefficients
     assert coefficients.shape == (1, 24, rbf_count)
     assert torch.equal(coefficients, -coefficients.flip(-1))
     free = module(dataclasses.replace(config, odd=False)).stages[0]
-    assert free.coefficients.shape == (1, 24, rbf_count)
+    assert free.coefficients.shape == (1, 1, 24, rbf_count)
 
 
 def test_filters_keep_zero_mean_and_unit_norm_whatever_the_mix():

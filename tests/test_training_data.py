@@ -70,9 +70,9 @@ def test_unusable_folders_and_images(tmp_path: Path) -> None:
 def test_a_crop_depends_on_its_place_alone(tmp_path: Path) -> None:
     pictures = load_pictures(write_data(tmp_path), SETTINGS)
     source = CropSource(pictures.training, SETTINGS)
-    all_of_them = source.draw(3, range(6), 1)
-    some = source.draw(3, [4, 1], 1)
-    later = source.draw(4, [4, 1], 1)
+    all_of_them = source.draw(3, 0, range(6), 1)
+    some = source.draw(3, 0, [4, 1], 1)
+    later = source.draw(4, 0, [4, 1], 1)
     for name in ("estimate", "noisy", "groups", "clean"):
         assert torch.equal(getattr(all_of_them, name)[[4, 1]], getattr(some, name))
     assert not torch.equal(some.noisy, later.noisy)
@@ -82,7 +82,7 @@ def test_a_crop_depends_on_its_place_alone(tmp_path: Path) -> None:
 def test_crops_are_parts_of_the_images_and_the_noise_is_white(tmp_path: Path) -> None:
     settings = settings_from_mapping(recipe(data={"augment": False}))
     pictures = load_pictures(write_data(tmp_path), settings)
-    batch = CropSource(pictures.training, settings).draw(1, range(60), 1)
+    batch = CropSource(pictures.training, settings).draw(1, 0, range(60), 1)
     windows = np.lib.stride_tricks.sliding_window_view(pictures.training[1][0], (20, 20))
     assert (windows == batch.clean[1, 0].numpy()).all(axis=(2, 3)).any()
     noise = (batch.noisy - batch.clean).double()
@@ -93,7 +93,7 @@ def test_crops_are_parts_of_the_images_and_the_noise_is_white(tmp_path: Path) ->
 def test_augmentation_turns_and_flips(tmp_path: Path) -> None:
     settings = settings_from_mapping(recipe(data={"crop": 26}))
     square = random_image((1, 26, 26))
-    batch = CropSource([square], settings).draw(1, range(64), 1)
+    batch = CropSource([square], settings).draw(1, 0, range(64), 1)
     views = {crop.numpy().tobytes() for crop in batch.clean}
     assert len(views) == 8
 
@@ -110,7 +110,7 @@ def test_validation_noise_is_the_protocols(tmp_path: Path, shape: tuple[int, ...
     channels = 3 if len(shape) == 3 else 1
     settings = settings_from_mapping(recipe(network={"channels": channels}))
     pictures = load_pictures(write_data(tmp_path, shape), settings)
-    batch = validation_batch(pictures.validation[1], 1, settings, 1)
+    batch = validation_batch(pictures.validation[1], 1, 25.0, settings, 1)
     planes = batch.noisy[0].numpy()
     rgb = planes if channels == 1 else color.transform(planes, color.RGB)
     clean = np.moveaxis(pictures.validation[1], 0, -1).reshape(shape)
@@ -121,7 +121,7 @@ def test_validation_noise_is_the_protocols(tmp_path: Path, shape: tuple[int, ...
 def test_precision_and_groups_of_a_batch() -> None:
     settings = settings_from_mapping(recipe(precision="float64"))
     noisy = random_image((1, 1, 20, 24)).astype(np.float32)
-    batch = make_batch(noisy, noisy, settings, 1)
+    batch = make_batch(noisy, noisy, 25.0, settings, 1)
     wanted = find_groups(noisy[0], NetworkConfig(stages=2, window=7))
     assert {batch.noisy.dtype, batch.clean.dtype} == {torch.float64}
     np.testing.assert_array_equal(batch.groups.numpy(), wanted)

@@ -23,8 +23,9 @@ from training_cases import (
     write_data,
 )
 
-from nlnet.errors import FileError, ModelError
+from nlnet.errors import FileError, InputError, ModelError
 from nlnet.evaluation.protocol import evaluate_folder
+from nlnet.model.family import Family
 from nlnet.model.loading import load_model
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
@@ -33,7 +34,7 @@ from nlnet.torch import NLNet
 from nlnet.training.checkpoints import FILE_NAME, load_checkpoint
 from nlnet.training.data import CropSource
 from nlnet.training.phase import Phase
-from nlnet.training.settings import settings_from_mapping
+from nlnet.training.settings import VALIDATION_SIGMAS, settings_from_mapping
 from nlnet.training.start import rescale_mixtures, starting_parameters
 from nlnet.training.team import Team
 
@@ -284,7 +285,7 @@ def test_the_team_of_one_and_the_plain_network_see_the_same_loss(data: Path) -> 
     losses = []
     for backend in ("engine", "plain"):
         with Team(threads=1) as team:
-            network = NLNet(settings.network, starting_parameters(settings), threads=1)
+            network = NLNet(settings.network, *starting_parameters(settings), threads=1)
             network.backend = backend
             phase = Phase(0, settings, network, crops, team)
             losses.append([loss for epoch in range(4) for loss in phase.epoch(epoch, 0)])
@@ -317,6 +318,48 @@ def test_a_run_goes_on_without_the_model_it_started_from(
     start.unlink()
     assert train(values, data, tmp_path / "run", resume=True)
     assert final_bytes(tmp_path / "run") == final_bytes(tmp_path / "whole")
+
+
+def for_every_sigma(trained: Path) -> dict[str, Any]:
+    values = recipe(start=str(trained), sigmas=[5, 20, 80], joint={"epochs": 3})
+    del values["sigma"]
+    return values
+
+
+def test_a_model_for_every_sigma_is_trained_and_goes_on_to_the_same_bits(
+    data: Path, tmp_path: Path, trained: Path
+) -> None:
+    values = for_every_sigma(trained)
+    train(values, data, tmp_path / "whole")
+    train(values, data, tmp_path / "run", stop=at_call(3, lambda: True))
+    assert train(values, data, tmp_path / "run", resume=True)
+    assert final_bytes(tmp_path / "run") == final_bytes(tmp_path / "whole")
+    family = load_model(tmp_path / "run" / "best.safetensors")
+    assert isinstance(family, Family)
+    assert family.sigmas == (5, 20, 80)
+    # What was measured on the validation images, once more through the engine's own way.
+    scores = [
+        evaluate_folder(data / "val", family.at(sigma), sigma).mean.psnr
+        for sigma in VALIDATION_SIGMAS
+    ]
+    assert np.mean(scores) == pytest.approx(family.figures["validation_psnr"], abs=2e-3)
+
+
+def test_a_model_for_every_sigma_starts_as_the_one_it_starts_from(trained: Path) -> None:
+    model = load_model(trained)
+    settings = settings_from_mapping(for_every_sigma(trained))
+    sets = starting_parameters(settings)
+    assert len(sets) == 3
+    network = NLNet(settings.network, *sets, sigmas=settings.sigmas, threads=1)
+    image = torch.from_numpy(picture(1)[np.newaxis, np.newaxis].astype(np.float32))
+    with torch.no_grad():
+        for sigma in (5.0, 33.0):
+            scale = model.sigma / sigma
+            alone = NLNet(model.config, model.stages, box=(0.0, 255 * scale), threads=1)
+            expected = alone(scale * image) / scale
+            torch.testing.assert_close(network(image, sigma=sigma), expected, atol=0.02, rtol=0)
+        with pytest.raises(InputError, match="sigma is missing"):
+            network(image)
 
 
 def test_the_start_must_fit_the_recipe(trained: Path) -> None:

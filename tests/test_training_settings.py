@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from training_cases import recipe, write_toml
 
@@ -69,9 +70,43 @@ def test_a_wrong_recipe_is_one_sentence(changes: dict[str, Any], words: list[str
 
 def test_a_missing_setting_is_named() -> None:
     values = recipe()
-    del values["sigma"]
-    with pytest.raises(NLNetError, match="'sigma' is missing"):
+    del values["name"]
+    with pytest.raises(NLNetError, match="'name' is missing"):
         settings_from_mapping(values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"sigma": None}, "'sigma' is None, but must be given, or sigmas"),
+        ({"sigmas": [5, 50]}, "'sigmas' is .*, but must be left out beside sigma"),
+        ({"sigma": None, "sigmas": [5]}, "'sigmas' is .*, but must be two or more"),
+        ({"sigma": None, "sigmas": [50, 5], "start": "gray-5x5"}, "ascending"),
+        ({"sigma": None, "sigmas": "5"}, "must be an array"),
+        ({"sigma": None, "sigmas": [5, 50]}, "'start' is None, but must be a model, for sigmas"),
+        (
+            {"sigma": None, "sigmas": [5, 50], "start": "gray-5x5", "data": {"fresh": False}},
+            "adam on fresh crops",
+        ),
+    ],
+)
+def test_a_recipe_is_for_one_sigma_or_for_every_one(changes: dict, complaint: str) -> None:
+    values = {key: value for key, value in recipe(**changes).items() if value is not None}
+    with pytest.raises(NLNetError, match=complaint):
+        settings_from_mapping(values)
+
+
+def test_a_step_draws_its_sigma_evenly_in_log_sigma() -> None:
+    values = recipe(sigmas=[4, 20, 64], start="gray-5x5")
+    del values["sigma"]
+    settings = settings_from_mapping(values)
+    drawn = [settings.draw_sigma(epoch, step) for epoch in range(10) for step in range(60)]
+    assert drawn[7] == settings.draw_sigma(0, 7)  # by its place alone
+    assert min(drawn) >= 4
+    assert max(drawn) <= 64
+    shares, _ = np.histogram(np.log2(drawn), bins=[2, 3, 4, 5, 6])
+    assert shares.min() > 600 / 4 * 0.8
+    assert settings_from_mapping(recipe()).draw_sigma(3, 1) == 25
 
 
 def test_unreadable_recipes(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nlnet.denoising.image import denoise
     from nlnet.denoising.stacks import denoise_stack
     from nlnet.images import read_image, read_pages, write_image, write_pages
+    from nlnet.model.family import Family
     from nlnet.model.loading import load_model
     from nlnet.model.model import Model
     from nlnet.network.config import NetworkConfig
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Cancelled",
     "EngineError",
+    "Family",
     "FileError",
     "InputError",
     "Model",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Family": "nlnet.model.family",
     "Model": "nlnet.model.model",
     "NetworkConfig": "nlnet.network.config",
     "Noise": "nlnet.noise.record",

@@ -51,6 +51,17 @@ class Parser(argparse.ArgumentParser):
         sys.exit(EXIT_ERROR)
 
 
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add --sigma: which one of a model that is for every sigma."""
+    parser.add_argument(
+        "--sigma",
+        type=_sigma,
+        default=25.0,
+        metavar="S",
+        help="of a model for every sigma, the one for this noise (default: 25)",
+    )
+
+
 def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
     """Add the option ``--sigma``: required, or None if it may be left to be estimated."""
     wanted = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"

@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_overwrite
+from nlnet.cli.arguments import Parser, add_level, add_overwrite
 from nlnet.cli.output import check_output
 
 NAME = "export"
 SUMMARY = "write a model for programs in other languages"
 DESCRIPTION = """\
 Write a model as one flat block of parameters, which the engine takes from C and other languages;
-docs/engine.md describes it.
+docs/engine.md describes it. Images must be scaled so that their noise is the one in the block.
 """
 EPILOG = """\
 examples:
   nlnet export gray-5x5-s25 -o model.bin
+  nlnet export gray --sigma 10 -o model.bin
   nlnet export runs/toy/best.safetensors -o toy.bin
 """
 
@@ -27,6 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="OUT.bin", help="file to write"
     )
+    add_level(parser)
     add_overwrite(parser)
 
 
@@ -37,7 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.network.block import pack
 
     check_output(arguments.output, overwrite=arguments.overwrite, source=Path(arguments.model))
-    model = load_model(arguments.model)
+    loaded = load_model(arguments.model)
+    model = loaded.at(arguments.sigma)
     block = pack(model.config, model.stages, model.sigma)
     write_atomically(arguments.output, block)
-    print(f"{model}: {len(block):,} bytes")
+    print(f"{loaded}: {len(block):,} bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser
+from nlnet.cli.arguments import Parser, add_level
 from nlnet.cli.drawing import add_drawing, write_drawing
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ stage. It needs matplotlib: pip install 'nlnet[plot]'.
 EPILOG = """\
 examples:
   nlnet inspect gray-5x5-s25 -o model.png
+  nlnet inspect gray --sigma 50 -o model.png
   nlnet inspect runs/toy/best.safetensors -o toy.pdf
 """
 
@@ -27,16 +28,17 @@ examples:
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
+    add_level(parser)
     add_drawing(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw the model."""
-    write_drawing(arguments, lambda: _draw(arguments.model))
+    write_drawing(arguments, lambda: _draw(arguments.model, arguments.sigma))
 
 
-def _draw(model: str) -> Figure:
+def _draw(model: str, sigma: float) -> Figure:
     from nlnet.model.loading import load_model
     from nlnet.plotting.inspection import draw_model
 
-    return draw_model(load_model(model))
+    return draw_model(load_model(model).at(sigma))

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
         rows.append(
             (
                 name,
-                f"{model.sigma:g}",
+                model.noise,
                 f"{model.parameter_count:,}",
                 "-" if psnr is None else f"{psnr:.3f}",
                 str(model.provenance.get("recipe", "-")),

@@ -9,7 +9,6 @@ the whole image, to the bit, and the same output up to rounding.
 
 from __future__ import annotations
 
-import os
 from typing import Any, cast
 
 import dask.array as da
@@ -25,7 +24,7 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.model.loading import AUTO, choose_model, family_of, load_model, shipped_models
+from nlnet.model.loading import AUTO, ModelLike, choose_model, family_of, load_model, shipped_models
 from nlnet.model.model import Model
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
@@ -38,7 +37,7 @@ def denoise(
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
     mask: Any = None,
-    model: str | os.PathLike[str] | Model = AUTO,
+    model: ModelLike = AUTO,
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
@@ -149,7 +148,7 @@ def denoise_pages(
     *,
     hidden: da.Array | None = None,
     strength: Strength,
-    model: str | os.PathLike[str] | Model,
+    model: ModelLike,
     channel_axis: int | None,
     threads: int,
     max_memory: int | None,
@@ -193,7 +192,7 @@ def denoise_pages(
     return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden)
 
 
-def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[Model, int]:
+def find_network(model: ModelLike, channels: int) -> tuple[Model, int]:
     """Return one of the models that may be chosen, and the reach of the one that reaches furthest.
 
     Which of a family it will be depends on sigma, which may not be known yet.
@@ -207,7 +206,7 @@ def find_network(model: str | os.PathLike[str] | Model, channels: int) -> tuple[
     return chosen, max(reaches)
 
 
-def _is_own(model: str | os.PathLike[str] | Model) -> bool:
+def _is_own(model: ModelLike) -> bool:
     """Tell a model of the user's, which goes along with the chunks, from the name of ours."""
     shipped = shipped_models()
     return not (model == AUTO or model in shipped or model in set(map(family_of, shipped)))

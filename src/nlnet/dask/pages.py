@@ -18,8 +18,8 @@ from nlnet.dask.sampling import lazy_object, sample_planes
 from nlnet.denoising.image import FAR_ABOVE, find_box, nothing_to_remove
 from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range, to_planes
+from nlnet.noise.correlation import SCALES
 from nlnet.noise.deciding import decide_noise, pyramid_sigmas
-from nlnet.noise.estimation import SCALES
 from nlnet.noise.record import Noise
 
 

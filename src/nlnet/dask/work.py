@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 
 from nlnet.dask.pages import PagePlan
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.removal import Network
 from nlnet.denoising.strength import Shares
-from nlnet.model.loading import choose_model
-from nlnet.model.model import Model
+from nlnet.model.loading import ModelLike, choose_model
 from nlnet.noise.deciding import pyramid_sigmas
 
 
@@ -36,7 +34,7 @@ class Work:
         As for `nlnet.denoise`, for the work on one chunk.
     """
 
-    model: str | os.PathLike[str] | Model
+    model: ModelLike
     reach: int
     shape: tuple[int, int, int]
     image_axes: tuple[int, int]

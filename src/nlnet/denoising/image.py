@@ -7,7 +7,6 @@ scaled so that their noise is the one the model was trained for. The module is n
 
 from __future__ import annotations
 
-import os
 import warnings
 
 import numpy as np
@@ -29,8 +28,7 @@ from nlnet.inputs import (
     to_planes,
 )
 from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO, choose_model
-from nlnet.model.model import Model
+from nlnet.model.loading import AUTO, ModelLike, choose_model
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, Report, ignore
@@ -50,7 +48,7 @@ def denoise(
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
     mask: npt.ArrayLike | None = None,
-    model: str | os.PathLike[str] | Model = AUTO,
+    model: ModelLike = AUTO,
     data_range: float | None = None,
     channel_axis: int | None = None,
     clip: bool | None = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import sys
 from typing import Any
 
@@ -18,8 +17,7 @@ from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
 from nlnet.inputs import check_finite
 from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO
-from nlnet.model.model import Model
+from nlnet.model.loading import AUTO, ModelLike
 from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
@@ -34,7 +32,7 @@ def denoise_stack(
     strength: Strength = 1.0,
     mask: Any = None,
     rgb: bool | None = None,
-    model: str | os.PathLike[str] | Model = AUTO,
+    model: ModelLike = AUTO,
     data_range: float | None = None,
     clip: bool | None = None,
     threads: int | None = None,

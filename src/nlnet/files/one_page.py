@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import warnings
 
 import numpy as np
@@ -15,7 +14,7 @@ from nlnet.denoising.strength import Strength
 from nlnet.images import ImageFile
 from nlnet.inputs import check_dtype, check_finite, find_data_range
 from nlnet.masks import Mask, fill_hidden
-from nlnet.model.model import Model
+from nlnet.model.loading import ModelLike
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress
@@ -101,7 +100,7 @@ def remove_page_noise(
     found: PageNoise,
     *,
     strength: Strength,
-    model: str | os.PathLike[str] | Model,
+    model: ModelLike,
     data_range: float | None,
     threads: int | None = None,
     max_memory: int | None = None,

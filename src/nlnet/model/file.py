@@ -13,9 +13,13 @@ Its metadata has the single key ``nlnet``, a JSON object with the fields of `Hea
 version, and since version 2
 
 ======================  =====================================================================
-``functions_of_sigma``  an object that says of a tensor how it depends on sigma; empty so far
+``functions_of_sigma``  an object: the tensors that depend on sigma, and the sigmas, ascending,
+                        at which they are given; they are linear in log sigma between them
 ``checksum``            SHA-256 of all the other fields and of the tensors
 ======================  =====================================================================
+
+A model for one sigma has no functions of sigma. One for every sigma has all tensors but the filters
+as functions of the same sigmas, with an axis more, the first.
 
 There is a single key because safetensors writes several in random order. Files of version 1 can
 still be read.
@@ -54,11 +58,19 @@ class Header:
     config: NetworkConfig
     provenance: Mapping[str, Any]
     figures: Mapping[str, Any]
+    sigmas: tuple[float, ...] = ()  # where functions of sigma are given
 
 
-def encode(header: Header, stages: Sequence[StageParameters]) -> bytes:
-    """Return the content of a model file."""
-    tensors = _stack(stages, odd=header.config.odd)
+Stages = tuple[StageParameters, ...]
+_FUNCTIONS = ("coefficients", "group_weights", "step_sizes")
+
+
+def encode(header: Header, sets: Sequence[Sequence[StageParameters]]) -> bytes:
+    """Return the content of a model file; there is one set, or one for each of the sigmas."""
+    stacked = [_stack(stages, odd=header.config.odd) for stages in sets]
+    tensors = dict(stacked[0])
+    if header.sigmas:
+        tensors |= {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
     fields: dict[str, Any] = {
         "version": FORMAT_VERSION,
         "name": header.name,
@@ -66,7 +78,7 @@ def encode(header: Header, stages: Sequence[StageParameters]) -> bytes:
         "config": header.config.to_mapping(),
         "provenance": dict(header.provenance),
         "figures": dict(header.figures),
-        "functions_of_sigma": {},
+        "functions_of_sigma": {name: list(header.sigmas) for name in _FUNCTIONS if header.sigmas},
     }
     try:
         fields["checksum"] = checksum(fields, tensors)
@@ -93,8 +105,10 @@ def _canonical(fields: Mapping[str, Any]) -> str:
     return json.dumps(fields, allow_nan=False, sort_keys=True)
 
 
-def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[StageParameters, ...]]:
+def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[Stages, ...]]:
     """Read a model file; whatever is not exactly as `encode` writes it is an error.
+
+    Returns what it says, and one set of values, or one for each of its sigmas.
 
     Raises
     ------
@@ -108,12 +122,18 @@ def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[StageParameters,
         with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
             fields = _parse_metadata(file.metadata() or {})
             header = _parse_header(fields)
-            tensors = _read_tensors(file, header.config)
+            tensors = _read_tensors(file, header)
     except safetensors.SafetensorError as error:
         raise ModelError(f"It is not a safetensors file, or a damaged one ({error}).") from error
     if "checksum" in fields and fields["checksum"] != checksum(fields, tensors):
         raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
-    return header, _unstack(tensors, header.config)
+    if not header.sigmas:
+        return header, (_unstack(tensors, header.config),)
+    sets = [
+        {name: each[number] if name in _FUNCTIONS else each for name, each in tensors.items()}
+        for number in range(len(header.sigmas))
+    ]
+    return header, tuple(_unstack(each, header.config) for each in sets)
 
 
 def _check_readable(path: str | os.PathLike[str]) -> None:
@@ -155,11 +175,13 @@ def _parse_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
 
 def _parse_header(fields: Mapping[str, Any]) -> Header:
     functions = fields.get("functions_of_sigma", {})
+    sigmas: tuple[float, ...] = ()
     if functions:
-        raise ModelError(
-            f"Its tensors {', '.join(map(repr, sorted(functions)))} are functions of sigma, which "
-            "only a later nlnet can read."
-        )
+        _check_keys("function of sigma", functions, _FUNCTIONS)
+        first = functions[_FUNCTIONS[0]]
+        if any(given != first for given in functions.values()) or not _are_sigmas(first):
+            raise ModelError(f"Its functions of sigma are given at unusable sigmas: {first!r}.")
+        sigmas = tuple(first)
     settings = [field.name for field in dataclasses.fields(NetworkConfig)]
     _check_keys("network setting", fields["config"], settings)
     return Header(
@@ -168,7 +190,12 @@ def _parse_header(fields: Mapping[str, Any]) -> Header:
         config=NetworkConfig.from_mapping(fields["config"]),
         provenance=fields["provenance"],
         figures=fields["figures"],
+        sigmas=sigmas,
     )
+
+
+def _are_sigmas(values: object) -> bool:
+    return isinstance(values, list) and len(values) > 1 and all(type(v) is float for v in values)
 
 
 def _refuse_constant(text: str) -> NoReturn:
@@ -196,18 +223,20 @@ def _stack(stages: Sequence[StageParameters], *, odd: bool) -> _Tensors:
     }
 
 
-def _tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
+    config = header.config
     stages, filters = config.stages, config.filter_count
+    sets = (len(header.sigmas),) if header.sigmas else ()
     return {
         "filters": (stages, filters, config.patch_size**2),
-        "group_weights": (stages, config.group_size),
-        "coefficients": (stages, config.channels, filters, config.free_coefficients),
-        "step_sizes": (stages,),
+        "group_weights": (*sets, stages, config.group_size),
+        "coefficients": (*sets, stages, config.channels, filters, config.free_coefficients),
+        "step_sizes": (*sets, stages),
     }
 
 
-def _read_tensors(file: Any, config: NetworkConfig) -> _Tensors:
-    shapes = _tensor_shapes(config)
+def _read_tensors(file: Any, header: Header) -> _Tensors:
+    shapes = _tensor_shapes(header)
     _check_keys("tensor", file.keys(), shapes)
     for name, shape in shapes.items():
         stored = file.get_slice(name)

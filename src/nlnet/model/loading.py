@@ -11,17 +11,21 @@ from pathlib import Path
 
 from nlnet.errors import InputError, ModelError
 from nlnet.inputs import KINDS
+from nlnet.model.family import Family, load_file
 from nlnet.model.model import Model
 
 AUTO = "auto"
 DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
 """What `AUTO` means, by the number of channels."""
 
+ModelLike = str | os.PathLike[str] | Model | Family
+"""What users may give as a model: a name, a path, or a loaded one."""
+
 _WEIGHTS = Path(__file__).with_name("weights")
 _SUFFIX = ".safetensors"
 
 
-def load_model(name_or_path: str | os.PathLike[str]) -> Model:
+def load_model(name_or_path: str | os.PathLike[str]) -> Model | Family:
     """Load a model by its shipped name, such as ``gray-5x5-s25``, or from a file.
 
     Loading is strict: a file is either exactly what :meth:`Model.save` writes, or an error.
@@ -34,8 +38,9 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    Model
-        Its weights are float32.
+    Model or Family
+        A model for one sigma, or one for every sigma, whose method `at` gives that for one. Their
+        weights are float32.
 
     Raises
     ------
@@ -55,7 +60,7 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
             return _load_shipped(name_or_path)
         if not _is_path(name_or_path):
             raise _no_such_model(name_or_path)
-    return Model.load(name_or_path)
+    return load_file(name_or_path)
 
 
 def select_model(name_or_path: str | os.PathLike[str], sigma: float) -> Model:
@@ -77,13 +82,14 @@ def select_model(name_or_path: str | os.PathLike[str], sigma: float) -> Model:
         If sigma is not positive and finite.
     """
     family = [name for name in shipped_models() if family_of(name) == name_or_path]
-    if not family:
-        return load_model(name_or_path)
+    if not family or family == [name_or_path]:
+        return load_model(name_or_path).at(sigma)
     if not 0 < sigma < math.inf:
         raise InputError(f"sigma is {sigma}, but must be positive and finite.")
     trained_for = {name: float(name.removeprefix(f"{name_or_path}-s")) for name in family}
     names = sorted(trained_for, key=trained_for.__getitem__)
-    return load_model(min(names, key=lambda name: distance(trained_for[name], sigma)))
+    nearest = min(names, key=lambda name: distance(trained_for[name], sigma))
+    return load_model(nearest).at(sigma)
 
 
 def distance(trained_for: float, sigma: float) -> float:
@@ -92,7 +98,12 @@ def distance(trained_for: float, sigma: float) -> float:
     return abs(math.log(max(sigma / trained_for, sys.float_info.min)))
 
 
-def choose_model(model: str | os.PathLike[str] | Model, channels: int, sigma: float) -> Model:
+def distance_from(model: Model | Family, sigma: float) -> float:
+    """Return how far noise is, in log sigma, from what a model is for; 0 if it is for every one."""
+    return distance(model.sigma, sigma) if isinstance(model, Model) else 0.0
+
+
+def choose_model(model: ModelLike, channels: int, sigma: float) -> Model:
     """Return the model that a user asks for, if it is made for that number of channels.
 
     Parameters
@@ -109,8 +120,8 @@ def choose_model(model: str | os.PathLike[str] | Model, channels: int, sigma: fl
     FileError, InputError, ModelError
         As `select_model`, or if the model is made for other images.
     """
-    if isinstance(model, Model):
-        chosen = model
+    if isinstance(model, (Model, Family)):
+        chosen = model.at(sigma)
     elif isinstance(model, (str, os.PathLike)):
         chosen = select_model(DEFAULT_FAMILIES[channels] if model == AUTO else model, sigma)
     else:
@@ -132,8 +143,8 @@ def shipped_models() -> tuple[str, ...]:
 
 
 @functools.cache
-def _load_shipped(name: str) -> Model:
-    return Model.load(_WEIGHTS / f"{name}{_SUFFIX}")
+def _load_shipped(name: str) -> Model | Family:
+    return load_file(_WEIGHTS / f"{name}{_SUFFIX}")
 
 
 def family_of(name: str) -> str:

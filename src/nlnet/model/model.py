@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nlnet.atomic import write_atomically
@@ -52,13 +53,7 @@ class Model:
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise ModelError("A model must have a name, but got an empty one.")
-        # Names are printed: control characters would reach the terminal.
-        if not self.name.isprintable() or self.name != self.name.strip():
-            raise ModelError(
-                f"Its name is {self.name!a}, but must be printable, without spaces around it."
-            )
+        check_name(self.name)
         if not _MIN_SIGMA <= self.sigma <= 255:
             raise ModelError(f"Its sigma is {self.sigma}, but must be from {_MIN_SIGMA} to 255.")
         check_parameters(self.stages, self.config)
@@ -67,6 +62,15 @@ class Model:
     def parameter_count(self) -> int:
         """Number of learned values."""
         return self.config.parameter_count
+
+    @property
+    def noise(self) -> str:
+        """What noise it is for, in a word."""
+        return f"{self.sigma:g}"
+
+    def at(self, sigma: float) -> Model:
+        """Return the model itself: it is for one sigma, to which images are scaled."""
+        return self
 
     def __str__(self) -> str:
         config = self.config
@@ -91,7 +95,7 @@ class Model:
         header = model_file.Header(
             self.name, float(self.sigma), self.config, self.provenance, self.figures
         )
-        write_atomically(path, model_file.encode(header, self.stages))
+        write_atomically(path, model_file.encode(header, (self.stages,)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -104,8 +108,32 @@ class Model:
         ModelError
             If it is not an intact model file of a known version.
         """
-        try:
-            header, stages = model_file.decode(path)
-            return cls(stages=stages, **vars(header))
-        except ModelError as error:
-            raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
+        with naming_file(path):
+            header, sets = model_file.decode(path)
+            if header.sigmas:
+                raise ModelError("It is for every sigma; nlnet.load_model loads it.")
+            return cls.from_file(header, sets[0])
+
+    @classmethod
+    def from_file(cls, header: model_file.Header, stages: tuple[StageParameters, ...]) -> Model:
+        """Return the model that a file says and holds."""
+        facts = (header.sigma, header.name, header.provenance, header.figures)
+        return cls(header.config, stages, *facts)
+
+
+@contextlib.contextmanager
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors of a model file name it."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
+
+
+def check_name(name: str) -> None:
+    """Raise ModelError unless a model may have this name."""
+    if not name:
+        raise ModelError("A model must have a name, but got an empty one.")
+    # Names are printed: control characters would reach the terminal.
+    if not name.isprintable() or name != name.strip():
+        raise ModelError(f"Its name is {name!a}, but must be printable, without spaces around it.")

@@ -34,7 +34,7 @@ _STEP = 3
 """Pixels from a block to the next one."""
 
 _TILE = 192
-_MAX_PIXELS = 600_000
+_MAX_PIXELS = 400_000
 """Of larger images, so many pixels are looked at, in square tiles on a grid."""
 
 _CALM = 0.1
@@ -48,9 +48,15 @@ _SPREAD_QUANTILES = (0.05, 0.3)
 _NOISE_IN_TEXTURE = 3.0
 """Times that the power of noise in texture may be that of noise in flat blocks."""
 
+_LEAST_DETAIL = 0.05
+"""Share of the high frequencies in texture that is detail, however strong the noise seems to be:
+in an image that is all texture, the flattest blocks have as much of them as others."""
+
 _frequency = np.add.outer(np.arange(SIDE), np.arange(SIDE)).ravel()
 LOW = (_frequency >= 1) & (_frequency <= 5)
 HIGH = _frequency >= 9
+_LOWEST = (_frequency >= 1) & (_frequency <= 3)
+_MEDIUM = (_frequency >= 4) & (_frequency <= 7)
 BAND = _frequency >= 2
 """All but the mean and the slopes, which flat areas have from shading."""
 
@@ -70,12 +76,15 @@ class Bin:
     spread : float
         How far the powers of calm and less calm blocks are apart, as a logarithm: blocks of noise
         are much alike, blocks of texture are not.
+    degrees : float
+        Degrees of freedom of a calm block: as many as it has frequencies if all are equally strong.
     """
 
     intensity: float
     variance: float
     calm: int
     spread: float = 0.0
+    degrees: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -112,13 +121,13 @@ class Blocks:
         count = _calm_count(len(members))
         chosen = np.argpartition(total, count - 1)[:count]
         spectrum = power[chosen].mean(axis=0, dtype=np.float64)
-        variance = float(spectrum.mean())
+        variance, degrees = float(spectrum.mean()), 1.0
         if variance > 0:
             degrees = float(spectrum.sum() ** 2 / (spectrum**2).sum())
             variance /= _calm_share(round(degrees), count / len(members))
         few, many = np.maximum(np.quantile(total, _SPREAD_QUANTILES), 1e-6)
         spread = 0.5 * math.log(many / few)
-        return Bin(float(self.means[members].mean()), variance, count, spread)
+        return Bin(float(self.means[members].mean()), variance, count, spread, degrees)
 
     def untextured(self, members: npt.NDArray[np.intp]) -> tuple[Bin, float]:
         """Measure the noise in the high frequencies, where the low ones are weakest.
@@ -133,6 +142,21 @@ class Blocks:
         intensity = float(self.means[members[chosen]].mean())
         return Bin(intensity, high, count), float(low[chosen].mean()) / (high or 1e-9)
 
+    def dependence(self, members: npt.NDArray[np.intp]) -> float:
+        """Return how much stronger medium frequencies are where low ones are stronger.
+
+        The logarithm of their power in the second fifth of the blocks, ordered by the power of the
+        lowest frequencies, over that in the first tenth: 0 for noise, whose frequencies are
+        independent of each other.
+        """
+        power = self.power[members]
+        order = np.argsort(power[:, _LOWEST].mean(axis=1))
+        medium = power[:, _MEDIUM].mean(axis=1)[order]
+        count = len(members)
+        weak = medium[: _calm_count(count)].mean(dtype=np.float64)
+        strong = medium[count // 5 : 2 * count // 5].mean(dtype=np.float64)
+        return math.log(max(strong, 1e-6) / max(weak, 1e-6))
+
     def sharpness(self) -> float:
         """Return the power of high frequencies relative to low ones where there is most texture.
 
@@ -141,11 +165,12 @@ class Blocks:
         """
         low = self.power[:, LOW].mean(axis=1)
         high = self.power[:, HIGH].mean(axis=1)
-        order = np.argsort(low)
-        textured = order[-max(1, len(order) // 5) :]
-        flat = order[: max(1, len(order) // 10)]
+        few, many = max(1, len(low) // 10), max(1, len(low) // 5)
+        order = np.argpartition(low, (few - 1, len(low) - many))
+        flat, textured = order[:few], order[-many:]
         noise = _NOISE_IN_TEXTURE * float(np.median(high[flat]))
-        detail = max(float(np.median(high[textured])) - noise, 0.0)
+        strength = float(np.median(high[textured]))
+        detail = max(strength - noise, _LEAST_DETAIL * strength)
         return detail / max(float(np.median(low[textured])), 1e-9)
 
 

@@ -2,21 +2,15 @@
 
 Three questions, in this order. Is it correlated between neighbors? Then the flattest blocks of the
 image have far more power in low frequencies than in high ones, and its strength is measured at
-several scales. If not: does it depend on the brightness? Then the power of high frequencies in flat
-blocks follows a line, or a curve, over the brightness. If not, it is white, and the smallest
-eigenvalues of patches tell its strength most exactly (`nlnet.noise.white`).
-
-Texture looks like correlated noise. What tells them apart: flat blocks of noise are alike, those of
-texture are not; a camera that correlates its noise softens its pictures as much, so that texture as
-sharp as pixels allow is no sign of it; and from one scale to the next noise at most doubles.
+several scales (`nlnet.noise.correlation`). If not: does it depend on the brightness? Then the power
+of high frequencies in flat blocks follows a line, or a curve, over the brightness. If not, it is
+white, and the smallest eigenvalues of patches tell its strength most exactly (`nlnet.noise.white`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,45 +18,18 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.inputs import check_channel_axis, check_dtype, check_finite, find_data_range
 from nlnet.masks import fill_hidden
-from nlnet.noise.blocks import SIDE, cut_blocks, halve, sample_tiles
+from nlnet.noise.blocks import SIDE, cut_blocks, sample_tiles
+from nlnet.noise.correlation import Flatness, measure_flatness
 from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
-from nlnet.noise.white import estimate_planes, find_extremes, patch_size_and_step
+from nlnet.noise.white import Extremes, estimate_planes, find_extremes, patch_size_and_step
 
-SCALES = 3
-"""Scales at which correlated noise is measured: the full size, half and quarter of it."""
-
-_BINS = 12
-_CORRELATED = 3.0
-"""Times that low frequencies must be stronger than high ones in flat blocks."""
-
-_STRONGER = 1.7
-"""Times that the noise of flat blocks must be stronger than what fits white noise."""
-
-_GROWTH = ((0.4, 0.65), (0.2, 0.5))
-"""Least and largest growth of correlated noise from one scale to the next, in natural logarithms;
-more is texture, less is an error of the measurement."""
-
-_SPREAD = 0.16
-"""How far apart flat blocks of noise are; if it is more, there is texture in them."""
-
-_SHARP = 4.4
-_SOFT = 5.4
-_DOUBTS = (6.0, 1.0)
-_SURE = 0.9
-"""What correlates the noise has softened the image, too. How far the logarithm of low over high
-frequencies in texture tells a sharp image from a soft one, and what a larger spread then takes off:
-in a sharp image it is texture, in a soft one, mostly, noise of several strengths."""
-
-_CAP_SPREAD = 0.33
-_CAP_FALL = 6.0
-_CAP_LEAST = 3.5
-"""The spread at which noise is no stronger than usual, how fast more bounds it, and how far."""
-
-_USUAL = 5.0
-_TRUST_IN_USUAL = 0.45
-"""Noise of photos, if white is 255; JPEG takes much of weak noise out of flat blocks, but not out
-of the image, so that a low measurement is too low. Chosen with a look at real photos (PolyU)."""
+_STRONGER = (1.7, 4.5)
+_FLAT = 35.0
+"""Times that the noise of flat blocks must be stronger than what fits white noise: less if at a
+quarter of the size their spectrum has so many degrees of freedom that they are surely of noise.
+White noise of 5 in BSD68's texture comes to 4 times with 14 degrees, noise whose neighbors are
+averaged in pairs to 4 times with 40."""
 
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
@@ -127,37 +94,6 @@ def estimate_noise(
     return decide_noise(planes, span, None, kind)
 
 
-@dataclasses.dataclass(frozen=True)
-class Flatness:
-    """What the flattest blocks of an image say about correlated noise.
-
-    Parameters
-    ----------
-    levels : tuple of float
-        Standard deviation of the noise at each scale, times the scale, as far as it is noise.
-    spectrum : float
-        How many times stronger low frequencies are than high ones.
-    softness : float
-        Logarithm of the power of low frequencies over that of high ones where there is texture.
-    certainty : float
-        Share of what was measured that is noise rather than texture.
-    """
-
-    levels: tuple[float, ...]
-    spectrum: float
-    softness: float
-    certainty: float
-
-    @property
-    def correlated(self) -> bool:
-        """Whether the noise is correlated, and the image as soft as what correlates it makes it.
-
-        Blocks that are all alike need no such proof.
-        """
-        likely = self.softness > _SHARP or self.certainty > _SURE
-        return self.spectrum > _CORRELATED and likely
-
-
 def find_noise(planes: Array, kind: str | None) -> Noise:
     """Estimate the noise of (C, H, W) planes, of finite values, in their own units."""
     if kind == "white":
@@ -169,11 +105,11 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
     if kind == "poisson":
         return _dependent(sample, insist=True) or _white(planes)
     flatness = sample.flatness()
-    white = _white(planes)
+    white = _white(planes, sample.extremes)
     if flatness is not None and flatness.correlated:
         strength = flatness.levels[0] * sample.unit
-        if strength > _STRONGER * (white.sigma or 0.0):
-            return _camera(sample, flatness) or white
+        if strength > _STRONGER[flatness.degrees < _FLAT] * (white.sigma or 0.0):
+            return _camera(sample, flatness, flatness.share)
     return _dependent(sample, insist=False) or white
 
 
@@ -182,14 +118,15 @@ def find_camera_noise(planes: Array) -> Noise | None:
     if min(planes.shape[1:]) < SIDE:
         return None
     sample = _Sample(planes)
-    return None if sample.constant else _camera(sample)
+    flatness = sample.flatness()
+    return None if flatness is None else _camera(sample, flatness)
 
 
 class _Sample:
     """Tiles of an image in float32, from 0 to 255 between its extremes."""
 
     def __init__(self, planes: Array) -> None:
-        extremes = find_extremes(planes)
+        extremes = self.extremes = find_extremes(planes)
         self.low = extremes.low
         self.unit = (extremes.high - extremes.low) / 255
         self.constant = self.unit == 0 or min(planes.shape[1:]) < SIDE
@@ -218,62 +155,15 @@ class _Sample:
         return np.asarray(shifted / self.unit, np.float32)
 
 
-def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatness | None:
-    """Look at the flattest blocks of planes at several scales; None if there are too few."""
-    measured: list[float] = []
-    spectrum, softness, certainty = 0.0, 0.0, 1.0
-    for scale in range(SCALES):
-        factor = 2**scale
-        blocks = cut_blocks([factor * plane for plane in planes], factor * low, factor * high)
-        members = list(blocks.bins_of_equal_count(_BINS if scale < SCALES - 1 else _BINS // 2))
-        if not members:
-            break
-        bins = sorted((blocks.calmest(each) for each in members), key=lambda each: each.spread)
-        # Where blocks are most alike, they are of noise.
-        alike = bins[: max(2, len(bins) // 4)]
-        variance = float(np.median([each.variance for each in alike]))
-        measured.append(0.5 * math.log(max(variance, 1e-6)))
-        if scale == 0:
-            spectrum = float(np.median([blocks.untextured(each)[1] for each in members]))
-            softness = -math.log(max(blocks.sharpness(), 1e-9))
-        if scale == 1:
-            spread = alike[-1].spread
-            certainty = math.exp(-_doubt(softness) * max(spread - _SPREAD, 0))
-            # The more flat blocks differ, the less of what they have can be noise.
-            most = max(_USUAL * math.exp(-_CAP_FALL * (spread - _CAP_SPREAD)), _CAP_LEAST)
-            certainty = min(certainty, most / math.exp(measured[0]))
-        planes = [halve(plane) for plane in planes]
-    if len(measured) < 2:
-        return None
-    levels = [measured[0] + math.log(certainty)]
-    for (before, after), limits in zip(itertools.pairwise(measured), _GROWTH, strict=False):
-        levels.append(levels[-1] + float(np.clip(after - before, *limits)))
-    return Flatness(tuple(map(math.exp, levels)), spectrum, softness, certainty)
-
-
-def _expected(level: float) -> float:
-    """Return a level that was measured as low as what it likely is: that of a photo."""
-    return float(max(level, level ** (1 - _TRUST_IN_USUAL) * _USUAL**_TRUST_IN_USUAL))
-
-
-def _doubt(softness: float) -> float:
-    share = min(max((softness - _SHARP) / (_SOFT - _SHARP), 0.0), 1.0)
-    return _DOUBTS[0] + share * (_DOUBTS[1] - _DOUBTS[0])
-
-
-def _white(planes: Array) -> Noise:
-    sigma = estimate_planes(planes)
+def _white(planes: Array, extremes: Extremes | None = None) -> Noise:
+    sigma = estimate_planes(planes, extremes)
     return Noise("white" if sigma > 0 else "none", sigma, (Level(read=sigma),))
 
 
-def _camera(sample: _Sample, flatness: Flatness | None = None) -> Noise | None:
-    flatness = flatness or sample.flatness()
-    if flatness is None:
-        return None
-    sigma = _expected(flatness.levels[0]) * sample.unit
+def _camera(sample: _Sample, flatness: Flatness, share: float = 1.0) -> Noise:
+    sigma = share * flatness.levels[0] * sample.unit
     octaves = tuple(level / flatness.levels[0] for level in flatness.levels)
-    level = Level(read=sigma)
-    return Noise("camera", sigma, (level,), octaves, certainty=flatness.certainty)
+    return Noise("camera", sigma, (Level(read=sigma),), octaves, certainty=flatness.certainty)
 
 
 def _dependent(sample: _Sample, *, insist: bool) -> Noise | None:

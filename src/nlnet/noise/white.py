@@ -46,6 +46,9 @@ _CONFIDENCE = 1 - 1e-6
 _CLIPPED_SHARE = 1e-3
 """A value that so many pixels share, and none goes beyond, is one where values were clipped."""
 
+_BAND = 32
+"""Rows of an image that are compared at a time."""
+
 _CLIPPED_MARGIN = 2.0
 """Standard deviations of the noise between a clipping limit and the patches to look at."""
 
@@ -102,11 +105,15 @@ def estimate_sigma(
     return estimate_planes(planes)
 
 
-def estimate_planes(planes: Array) -> float:
-    """Estimate sigma from (C, H, W) planes of finite values, as :func:`estimate_sigma` does."""
+def estimate_planes(planes: Array, extremes: Extremes | None = None) -> float:
+    """Estimate sigma from (C, H, W) planes of finite values, as :func:`estimate_sigma` does.
+
+    Who knows the extremes of the planes already spares them being looked for.
+    """
     size, step = patch_size_and_step(planes.shape)
     windows = sliding_window_view(planes, (size, size), axis=(1, 2))[:, ::step, ::step]
-    return estimate_patches(windows.reshape(-1, size, size), find_extremes(planes))
+    patches = windows.reshape(-1, size, size)
+    return estimate_patches(patches, extremes or find_extremes(planes))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,13 +130,13 @@ class Extremes:
 def find_extremes(values: Array) -> Extremes:
     """Return the extremes of the values."""
     low, high = values.min(), values.max()
-    return Extremes(
-        float(low),
-        int(np.count_nonzero(values == low)),
-        float(high),
-        int(np.count_nonzero(values == high)),
-        values.size,
+    # Parts of a large image are compared in the cache; what stands for an image has no parts.
+    rows = range(0, values.shape[-2], _BAND) if isinstance(values, np.ndarray) else ()
+    parts = [values[..., first : first + _BAND, :] for first in rows] or [values]
+    low_count, high_count = (
+        sum(int(np.count_nonzero(part == value)) for part in parts) for value in (low, high)
     )
+    return Extremes(float(low), low_count, float(high), high_count, values.size)
 
 
 def estimate_patches(sampled: Array, extremes: Extremes) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +11,7 @@ from torch import Tensor, nn
 import nlnet
 from nlnet.errors import InputError
 from nlnet.inputs import KINDS
-from nlnet.model.loading import AUTO, choose_model
-from nlnet.model.model import Model
+from nlnet.model.loading import AUTO, ModelLike, choose_model
 from nlnet.torch.module import NLNet
 
 _NO_NOISE = float(np.finfo(np.float32).eps)
@@ -63,7 +61,7 @@ class Denoiser(nn.Module):
 
     def __init__(
         self,
-        model: str | os.PathLike[str] | Model = AUTO,
+        model: ModelLike = AUTO,
         *,
         clip: bool = True,
         threads: int | None = None,

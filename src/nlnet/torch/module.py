@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from nlnet.arrays import Box
 from nlnet.engine.memory import Workspace
 from nlnet.errors import InputError
+from nlnet.model.family import REFERENCE_SIGMA, place_of
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
@@ -33,42 +34,63 @@ class NLNetStage(nn.Module):
     """The learned values of one stage, in the form in which they are free to move.
 
     The filters are mixtures of DCT atoms with normalised rows, so they keep zero mean and unit
-    norm; of odd mixtures only half of the coefficients exist.
+    norm; of odd mixtures only half of the coefficients exist. All but the filters may exist several
+    times, in one set for each of some sigmas.
+
+    Parameters
+    ----------
+    sets : sequence of StageParameters
+        Values to start from, one or more; the filters are those of the first.
+    config : NetworkConfig
+        The network's shape.
     """
 
-    def __init__(self, parameters: StageParameters, config: NetworkConfig) -> None:
+    def __init__(self, sets: Sequence[StageParameters], config: NetworkConfig) -> None:
         super().__init__()
         self._config = config
-        dct = dct_basis(config.patch_size).astype(parameters.filters.dtype)
-        coefficients = parameters.coefficients
+        dct = dct_basis(config.patch_size).astype(sets[0].filters.dtype)
+        coefficients = np.stack([each.coefficients for each in sets])
         if config.odd:
             coefficients = half_from_odd(coefficients)
-        self.mix = nn.Parameter(torch.tensor(parameters.filters @ dct.T))
-        self.group_weights = nn.Parameter(torch.tensor(parameters.group_weights))
+        self.mix = nn.Parameter(torch.tensor(sets[0].filters @ dct.T))
+        self.group_weights = nn.Parameter(torch.tensor(np.stack([s.group_weights for s in sets])))
         self.coefficients = nn.Parameter(torch.tensor(coefficients))
-        self.step_size = nn.Parameter(torch.tensor(parameters.step_size, dtype=self.mix.dtype))
+        self.step_size = nn.Parameter(
+            torch.tensor([each.step_size for each in sets], dtype=self.mix.dtype)
+        )
         self.dct: Tensor
         self.register_buffer("dct", torch.tensor(dct), persistent=False)
 
-    def tensors(self) -> plain.StageTensors:
-        """Return the filters, weights, all coefficients and the step size, differentiably."""
+    def tensors(self, place: float = 0.0) -> plain.StageTensors:
+        """Return the filters, weights, all coefficients and the step size, differentiably.
+
+        `place` counts the sets from 0; between two of them, the values are interpolated.
+        """
         filters = (self.mix / self.mix.norm(dim=1, keepdim=True)) @ self.dct
-        coefficients: Tensor = self.coefficients
+        coefficients = _between(self.coefficients, place)
         if self._config.odd:
             middle = coefficients.new_zeros(*coefficients.shape[:-1], self._config.rbf_count % 2)
             coefficients = torch.cat([coefficients, middle, -coefficients.flip(-1)], dim=-1)
-        return plain.StageTensors(filters, self.group_weights, coefficients, self.step_size)
+        weights, step_size = (_between(t, place) for t in (self.group_weights, self.step_size))
+        return plain.StageTensors(filters, weights, coefficients, step_size)
 
-    def export(self) -> StageParameters:
+    def export(self, place: float = 0.0) -> StageParameters:
         """Return the present values as plain float32 arrays."""
         with torch.no_grad():
-            filters, weights, coefficients, step_size = self.tensors()
+            filters, weights, coefficients, step_size = self.tensors(place)
         return StageParameters(
             filters.detach().cpu().numpy(),
             weights.detach().cpu().numpy(),
             coefficients.detach().cpu().numpy(),
             step_size.item(),
         ).astype(np.float32)
+
+
+def _between(sets: Tensor, place: float) -> Tensor:
+    """Return the set at this place, or a mean of the two around it."""
+    lower = min(int(place), len(sets) - 1)
+    share = place - lower
+    return sets[lower] if share == 0 else torch.lerp(sets[lower], sets[lower + 1], share)
 
 
 class NLNet(nn.Module):
@@ -81,8 +103,11 @@ class NLNet(nn.Module):
     ----------
     config : NetworkConfig
         The network's shape.
-    stages : sequence of StageParameters, optional
-        Values to start from; by default those that training starts from.
+    *sets : sequence of StageParameters, optional
+        Values of all stages to start from; by default those that training starts from. Several
+        sets make a network whose values are functions of sigma.
+    sigmas : sequence of float, optional
+        The noise that each of several sets is for, ascending.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
     backend : {"auto", "engine", "plain"}
@@ -101,30 +126,40 @@ class NLNet(nn.Module):
     def __init__(
         self,
         config: NetworkConfig,
-        stages: Sequence[StageParameters] | None = None,
-        *,
+        *sets: Sequence[StageParameters],
+        sigmas: Sequence[float] = (),
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
     ) -> None:
         super().__init__()
-        if stages is None:
-            stages = [stage.astype(np.float32) for stage in initial_parameters(config)]
-        check_parameters(stages, config)
+        if not sets:
+            sets = ([stage.astype(np.float32) for stage in initial_parameters(config)],)
+        for stages in sets:
+            check_parameters(stages, config)
         self.config = config
+        self.sigmas = tuple(sigmas)
         self.box = box
         self.backend: Backend = backend
         self.threads = threads
         self._workspace = Workspace()
-        self.stages = nn.ModuleList(NLNetStage(stage, config) for stage in stages)
+        self.stages = nn.ModuleList(
+            NLNetStage(stage_sets, config) for stage_sets in zip(*sets, strict=True)
+        )
 
     @classmethod
     def from_model(cls, model: Model, *, backend: Backend = "auto") -> NLNet:
         """Return the network with the weights of a loaded model."""
         return cls(model.config, model.stages, backend=backend)
 
-    def forward(self, noisy: Tensor, groups: Tensor | None = None) -> Tensor:
-        """Denoise (B, C, H, W) images; `groups`, (B, H, W, K, 2) int8, if they are known."""
+    def forward(
+        self, noisy: Tensor, groups: Tensor | None = None, sigma: float | None = None
+    ) -> Tensor:
+        """Denoise (B, C, H, W) images.
+
+        `groups`, (B, H, W, K, 2) int8, if they are known; `sigma`, the noise of the images, for a
+        network whose values are functions of it.
+        """
         if noisy.ndim != 4 or noisy.shape[1] != self.config.channels:
             raise InputError(
                 f"The batch has shape {tuple(noisy.shape)}, "
@@ -133,7 +168,7 @@ class NLNet(nn.Module):
         planes = self.to_working_planes(noisy)
         if groups is None:
             groups = self.find_groups(planes)
-        return self.from_working_planes(self.run(planes, planes, groups))
+        return self.from_working_planes(self.run(planes, planes, groups, sigma=sigma))
 
     def run(
         self,
@@ -144,13 +179,35 @@ class NLNet(nn.Module):
         last: int | None = None,
         *,
         project_last: bool = True,
+        sigma: float | None = None,
     ) -> Tensor:
         """Run working planes through the stages from `first` up to, not including, `last`.
 
         The last stage's output is projected onto the box, as that of a whole network is, unless
-        `project_last` is False and the network projects only at its end.
+        `project_last` is False and the network projects only at its end. A network whose values are
+        functions of sigma works on planes whose noise is scaled to `REFERENCE_SIGMA`.
         """
-        stages = [stage.tensors() for stage in self.stages[first:last]]  # type: ignore[operator]
+        if not self.sigmas:
+            return self._run(estimate, noisy, groups, slice(first, last), 0.0, 1.0, project_last)
+        if sigma is None:
+            raise InputError("sigma is missing: the network's values are functions of it.")
+        scale, place = REFERENCE_SIGMA / sigma, place_of(sigma, self.sigmas)
+        images = (scale * estimate, scale * noisy)
+        run = self._run(*images, groups, slice(first, last), place, scale, project_last)
+        return run / scale
+
+    def _run(
+        self,
+        estimate: Tensor,
+        noisy: Tensor,
+        groups: Tensor,
+        which: slice,
+        place: float,
+        scale: float,
+        project_last: bool,
+    ) -> Tensor:
+        stages = [stage.tensors(place) for stage in self.stages[which]]  # type: ignore[operator]
+        box = self.box and (scale * self.box[0], scale * self.box[1])
         if self._uses_engine(noisy):
             return engine.run_stages(
                 estimate,
@@ -158,7 +215,7 @@ class NLNet(nn.Module):
                 groups,
                 stages,
                 self.config,
-                self.box,
+                box,
                 project_last=project_last,
                 threads=self.threads,
                 workspace=self._workspace,
@@ -167,8 +224,8 @@ class NLNet(nn.Module):
         for number, stage in enumerate(stages, start=1):
             estimate = plain.stage(estimate, noisy, members, stage, self.config)
             last = number == len(stages) and project_last
-            if self.box and (self.config.project_every_stage or last):
-                estimate = plain.project(estimate, self.box)
+            if box and (self.config.project_every_stage or last):
+                estimate = plain.project(estimate, box)
         return estimate
 
     def find_groups(self, planes: Tensor) -> Tensor:
@@ -186,9 +243,12 @@ class NLNet(nn.Module):
         """From the planes the stages work on back to gray or RGB images."""
         return planes if self.config.channels == 1 else plain.transform(planes, color.RGB)
 
-    def export(self) -> tuple[StageParameters, ...]:
-        """Return the present values of all stages as plain float32 arrays."""
-        return tuple(stage.export() for stage in self.stages)  # type: ignore[operator]
+    def export(self) -> tuple[tuple[StageParameters, ...], ...]:
+        """Return the present values of all stages as plain float32 arrays, one tuple per set."""
+        return tuple(
+            tuple(stage.export(place) for stage in self.stages)  # type: ignore[operator]
+            for place in range(max(1, len(self.sigmas)))
+        )
 
     def _uses_engine(self, like: Tensor) -> bool:
         return self.backend == "engine" or (self.backend == "auto" and like.device.type == "cpu")

@@ -7,7 +7,7 @@ generator: an interrupted run, or one spread over processes, sees the very same 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,7 @@ class Batch:
     noisy: Tensor  # (B, C, H, W)
     groups: Tensor  # (B, H, W, K, 2)
     clean: Tensor  # (B, C, H, W)
+    sigma: float  # of all its images
 
     def __len__(self) -> int:
         return len(self.clean)
@@ -49,11 +50,20 @@ class Batch:
     def pick(self, items: Sequence[int]) -> Batch:
         """Return some of the batch's images."""
         index = torch.as_tensor(items, dtype=torch.int64)
-        return Batch(*(getattr(self, field.name)[index] for field in dataclasses.fields(self)))
+        return self._map(lambda tensor: tensor[index])
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on another device."""
-        return Batch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
+        return self._map(lambda tensor: tensor.to(device))
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return Batch(
+            change(self.estimate),
+            change(self.noisy),
+            change(self.groups),
+            change(self.clean),
+            self.sigma,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,17 +141,18 @@ class CropSource:
     def keep(self, items: Sequence[int], threads: int | None) -> Batch:
         """Return these crops of the fixed set, drawn once and then kept."""
         if self._kept is None or self._kept[0] != items:
-            self._kept = items, self.draw(FIXED_EPOCH, items, threads)
+            self._kept = items, self.draw(FIXED_EPOCH, 0, items, threads)
         return self._kept[1]
 
-    def draw(self, epoch: int, items: Sequence[int], threads: int | None) -> Batch:
-        """Return the crops with these numbers of an epoch, at least one."""
-        pairs = [self._draw_one(epoch, item) for item in items]
+    def draw(self, epoch: int, step: int, items: Sequence[int], threads: int | None) -> Batch:
+        """Return the crops with these numbers of an epoch, at least one, with a step's noise."""
+        sigma = self._settings.draw_sigma(epoch, step)
+        pairs = [self._draw_one(epoch, item, sigma) for item in items]
         clean = np.stack([pair[0] for pair in pairs])
         noisy = np.stack([pair[1] for pair in pairs])
-        return make_batch(clean, noisy, self._settings, threads)
+        return make_batch(clean, noisy, sigma, self._settings, threads)
 
-    def _draw_one(self, epoch: int, item: int) -> tuple[Array, Array]:
+    def _draw_one(self, epoch: int, item: int, sigma: float) -> tuple[Array, Array]:
         settings = self._settings
         rng = np.random.default_rng((settings.seed, epoch, item))
         picture = self._pictures[item % len(self._pictures)]
@@ -152,22 +163,22 @@ class CropSource:
             clean = np.rot90(clean, int(rng.integers(4)), axes=(1, 2))
             clean = clean[:, :, ::-1] if rng.integers(2) else clean
         noise = rng.standard_normal(clean.shape, dtype=np.float32)
-        return np.ascontiguousarray(clean), clean + np.float32(settings.sigma) * noise
+        return np.ascontiguousarray(clean), clean + np.float32(sigma) * noise
 
 
 def validation_batch(
-    picture: Array, number: int, settings: TrainingSettings, threads: int | None
+    picture: Array, number: int, sigma: float, settings: TrainingSettings, threads: int | None
 ) -> Batch:
     """Return the validation image with this number, with the protocol's noise, as a batch."""
     # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
     axis = _axis(len(picture))
-    pixels = add_noise(from_planes(picture, axis), settings.sigma, number)
+    pixels = add_noise(from_planes(picture, axis), sigma, number)
     noisy = to_planes(pixels.astype(np.float32), axis)
-    return make_batch(picture[np.newaxis], noisy[np.newaxis], settings, threads)
+    return make_batch(picture[np.newaxis], noisy[np.newaxis], sigma, settings, threads)
 
 
 def make_batch(
-    clean: Array, noisy: Array, settings: TrainingSettings, threads: int | None
+    clean: Array, noisy: Array, sigma: float, settings: TrainingSettings, threads: int | None
 ) -> Batch:
     """Bring images to working planes of the recipe's precision, and match their patches."""
     config = settings.network
@@ -181,4 +192,5 @@ def make_batch(
         noisy_planes,
         torch.from_numpy(groups),
         torch.from_numpy(clean.astype(settings.precision)),
+        sigma,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -96,7 +97,9 @@ class Phase:
         """
         here = batch.to(self._team.device)
         first = 0 if whole else self._first
-        planes = self._network.run(here.estimate, here.noisy, here.groups, first, self._last)
+        planes = self._network.run(
+            here.estimate, here.noisy, here.groups, first, self._last, sigma=here.sigma
+        )
         return negative_psnr(self._network.from_working_planes(planes), here.clean)
 
     @contextlib.contextmanager
@@ -187,4 +190,4 @@ class Phase:
                         here.noisy, here.noisy, here.groups, 0, self._first, project_last=False
                     ).cpu()
                 )
-        return Batch(torch.cat(estimates), crops.noisy, crops.groups, crops.clean)
+        return dataclasses.replace(crops, estimate=torch.cat(estimates))

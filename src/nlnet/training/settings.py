@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 import sys
@@ -12,8 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from nlnet.errors import InputError, cannot
 from nlnet.network.config import NetworkConfig
+
+VALIDATION_SIGMAS = (5.0, 15.0, 25.0, 50.0)
+"""The noise that models for every sigma are validated with."""
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,6 +76,8 @@ class PhaseSettings:
 class TrainingSettings:
     """A whole recipe.
 
+    A recipe is for one `sigma`, or for every sigma: then `sigmas` says at which of them the learned
+    values are given, and each step draws its own sigma between the first and the last.
     `validate_every` counts epochs. `start` names a model, shipped or a file, that joint training
     begins with instead of greedy training; its mixtures are rescaled from its sigma to this one.
     Two recipes are equal if they train the same model: how often checkpoints are saved, and what
@@ -77,7 +85,8 @@ class TrainingSettings:
     """
 
     name: str
-    sigma: float
+    sigma: float | None = None
+    sigmas: tuple[float, ...] = ()
     seed: int = 0
     start: str | None = None
     precision: Literal["float32", "float64"] = "float32"
@@ -100,7 +109,7 @@ class TrainingSettings:
 
     def _rules(self) -> Iterator[tuple[str, object, bool, str]]:
         yield "name", self.name, bool(self.name), "a word"
-        yield "sigma", self.sigma, 0 < self.sigma <= 255, "above 0 and at most 255"
+        yield from self._sigma_rules()
         yield "seed", self.seed, self.seed >= 0, "at least 0"
         every = self.validate_every
         yield "validate_every", every, every >= 1, "at least 1"
@@ -117,6 +126,31 @@ class TrainingSettings:
         if self.start is None and epochs == 0:
             epochs = self.greedy.epochs
         yield "joint.epochs", epochs, epochs >= 1, "at least 1, for nothing else is trained"
+
+    def _sigma_rules(self) -> Iterator[tuple[str, object, bool, str]]:
+        if self.sigma is not None:
+            yield "sigma", self.sigma, 0 < self.sigma <= 255, "above 0 and at most 255"
+            yield "sigmas", self.sigmas, not self.sigmas, "left out beside sigma"
+            return
+        yield "sigma", None, bool(self.sigmas), "given, or sigmas"
+        ascending = all(low < high for low, high in itertools.pairwise(self.sigmas))
+        fits = len(self.sigmas) > 1 and ascending and self.sigmas[0] > 0 and self.sigmas[-1] <= 255
+        yield "sigmas", self.sigmas, fits, "two or more, ascending, above 0 and at most 255"
+        yield "start", self.start, self.start is not None, "a model, for sigmas"
+        adam = self.joint.optimizer == "adam" and self.data.fresh
+        yield "joint.optimizer", self.joint.optimizer, adam, "adam on fresh crops, for sigmas"
+
+    @property
+    def validation_sigmas(self) -> tuple[float, ...]:
+        """The noise of the validation images: each of them is validated with."""
+        return VALIDATION_SIGMAS if self.sigma is None else (self.sigma,)
+
+    def draw_sigma(self, epoch: int, step: int) -> float:
+        """Return the noise of a step: the recipe's, or one drawn evenly in log sigma."""
+        if self.sigma is not None:
+            return self.sigma
+        share = np.random.default_rng((self.seed, epoch, step, 1)).uniform()
+        return float(self.sigmas[0] * (self.sigmas[-1] / self.sigmas[0]) ** share)
 
 
 def read_settings(path: str | os.PathLike[str]) -> TrainingSettings:
@@ -182,6 +216,11 @@ def _convert(hint: Any, value: Any, name: str) -> Any:
         if not isinstance(value, Mapping):
             raise InputError(f"The setting {name!r} must be a table.")
         return _build(hint, value, f"{name}.")
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise InputError(f"The setting {name!r} is {value!r}, but must be an array.")
+        element = typing.get_args(hint)[0]
+        return tuple(_convert(element, each, name) for each in value)
     if typing.get_origin(hint) is Literal:
         if value not in typing.get_args(hint):
             choices = " or ".join(map(repr, typing.get_args(hint)))

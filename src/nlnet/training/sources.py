@@ -82,7 +82,7 @@ class Fresh:
                 items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
                 mine = self._team.shard(items)
                 # Epoch 0 of the crops is the fixed set.
-                return [self._crops.draw(number + 1, mine, self._threads)] if mine else []
+                return [self._crops.draw(number + 1, step, mine, self._threads)] if mine else []
 
             coming = ahead.submit(draw, skip)
             for step in range(skip, self.steps):

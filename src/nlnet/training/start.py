@@ -8,7 +8,8 @@ import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError
-from nlnet.model.loading import load_model
+from nlnet.model.family import REFERENCE_SIGMA
+from nlnet.model.loading import select_model
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
@@ -17,13 +18,30 @@ from nlnet.network.potentials import fit_mixtures, gaussians
 from nlnet.training.settings import TrainingSettings
 
 
-def starting_parameters(settings: TrainingSettings) -> tuple[StageParameters, ...]:
-    """Return the parameters, of the recipe's precision, that it starts from."""
-    if settings.start is None:
-        stages = initial_parameters(settings.network)
+def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParameters, ...], ...]:
+    """Return the parameters, of the recipe's precision, that it starts from.
+
+    There is one set, or one for each sigma at which values are given: each from the model of the
+    family `start` that is nearest, with the filters of the one nearest to `REFERENCE_SIGMA`.
+    """
+    config, start = settings.network, settings.start
+    if start is None:
+        sets = [initial_parameters(config)]
+    elif settings.sigma is not None:
+        sets = [adapt_model(select_model(start, settings.sigma), config, settings.sigma)]
     else:
-        stages = adapt_model(load_model(settings.start), settings.network, settings.sigma)
-    return tuple(stage.astype(settings.precision) for stage in stages)
+        shared = adapt_model(select_model(start, REFERENCE_SIGMA), config, REFERENCE_SIGMA)
+        near = (select_model(start, sigma) for sigma in settings.sigmas)
+        sets = [
+            tuple(
+                dataclasses.replace(stage, filters=same.filters)
+                for stage, same in zip(
+                    adapt_model(model, config, REFERENCE_SIGMA), shared, strict=True
+                )
+            )
+            for model in near
+        ]
+    return tuple(tuple(stage.astype(settings.precision) for stage in stages) for stages in sets)
 
 
 def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[StageParameters, ...]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from nlnet.evaluation.checkout import checkout_commit
+from nlnet.model.family import Family
 from nlnet.model.model import Model
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
@@ -74,11 +75,14 @@ class Trainer:
             self._progress = RunProgress(phase=first)
         else:
             # Only their shapes and precision matter.
-            parameters = tuple(
+            blank = tuple(
                 stage.astype(settings.precision) for stage in initial_parameters(settings.network)
             )
+            parameters = (blank,) * max(1, len(settings.sigmas))
             self._progress = checkpoint.progress
-        self._network = NLNet(settings.network, parameters, threads=team.threads).to(team.device)
+        self._network = NLNet(
+            settings.network, *parameters, sigmas=settings.sigmas, threads=team.threads
+        ).to(team.device)
         self._phase_state = None
         if checkpoint is not None:
             self._network.load_state_dict(checkpoint.network)
@@ -86,8 +90,9 @@ class Trainer:
         self._log = RunLog(run, self._progress.log_lines) if team.is_rank_0 else None
         self._crops = CropSource(pictures.training, settings)
         self._validation = [
-            validation_batch(pictures.validation[number], number, settings, team.threads)
+            validation_batch(pictures.validation[number], number, sigma, settings, team.threads)
             for number in team.shard(range(len(pictures.validation)))
+            for sigma in settings.validation_sigmas
         ]
         self._saved_at = time.monotonic()
         self._began_at = self._saved_at - self._progress.seconds
@@ -169,30 +174,29 @@ class Trainer:
                 scores = [
                     -float(phase.negative_psnr(batch, whole=True)) for batch in self._validation
                 ]
-            score = self._team.mean(scores, len(self._pictures.validation))
+            count = len(self._pictures.validation) * len(self._settings.validation_sigmas)
+            score = self._team.mean(scores, count)
             if phase.ends_network and score > (self._progress.best_psnr or -math.inf):
                 self._progress.best_psnr = score
                 if self._team.is_rank_0:
                     self._export(phase, score).save(self._best_path)
         return score
 
-    def _export(self, phase: Phase, score: float) -> Model:
+    def _export(self, phase: Phase, score: float) -> Model | Family:
         """Make a model of the present parameters."""
-        return Model(
-            config=self._settings.network,
-            stages=self._network.export(),
-            sigma=self._settings.sigma,
-            name=self._settings.name,
-            provenance=describe(
-                self._settings,
-                images=len(self._pictures.training),
-                validation_images=len(self._pictures.validation),
-                seconds=self._elapsed(),
-                best=f"epoch {self._progress.epoch} of phase {phase.title!r}",
-                commit=self._commit,
-            ),
-            figures={"validation_psnr": round(score, 4)},
+        settings, sets = self._settings, self._network.export()
+        provenance = describe(
+            settings,
+            images=len(self._pictures.training),
+            validation_images=len(self._pictures.validation),
+            seconds=self._elapsed(),
+            best=f"epoch {self._progress.epoch} of phase {phase.title!r}",
+            commit=self._commit,
         )
+        facts = (settings.name, provenance, {"validation_psnr": round(score, 4)})
+        if settings.sigma is None:
+            return Family(settings.network, settings.sigmas, sets, *facts)
+        return Model(settings.network, sets[0], settings.sigma, *facts)
 
     def _save(self, phase: Phase | None) -> None:
         self._saved_at = time.monotonic()

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from nlnet.errors import ModelError
+from nlnet.model.family import Family
 from nlnet.model.loading import (
     AUTO,
     choose_model,
-    distance,
+    distance_from,
     family_of,
     load_model,
     select_model,
@@ -22,7 +23,7 @@ from nlnet.model.model import Model
 class Offer:
     """A model by its name, and the family it can be chosen from by its sigma."""
 
-    model: Model
+    model: Model | Family
     name: str
     family: str | None
 
@@ -32,14 +33,15 @@ class Catalog:
 
     Parameters
     ----------
-    own : sequence of Model
+    own : sequence of Model or Family
         Models to offer beside the shipped ones; ``auto`` means them where they fit the image.
     """
 
-    def __init__(self, own: Sequence[Model] = ()) -> None:
+    def __init__(self, own: Sequence[Model | Family] = ()) -> None:
         shipped = [Offer(load_model(name), name, family_of(name)) for name in shipped_models()]
         self.offers = (*shipped, *(Offer(model, model.name, None) for model in own))
-        self._own = sorted(own, key=lambda model: model.sigma)
+        # Of two that are equally near, the one for less noise.
+        self._own = sorted(own, key=lambda model: model.at(25.0).sigma)
         names = [offer.name for offer in self.offers]
         for name in names:
             if names.count(name) > 1:
@@ -74,18 +76,20 @@ class Catalog:
         """
         for model in self._own:
             if model.name == name:
-                return model
+                return model.at(sigma)
         if name != AUTO:
             return select_model(name, sigma)
         return self._default(channels, sigma)
 
-    def request(self, name: str, channels: int, sigma: float) -> str | Model:
+    def request(self, name: str, channels: int, sigma: float) -> str | Model | Family:
         """Return what to ask `nlnet.denoise` for: a model of the server's own, or a name.
 
         With a name, noise of several scales gets a model for each.
         """
-        chosen = self.choose(name, channels, sigma)
-        return chosen if chosen in self._own else name
+        named = [model for model in self._own if model.name == name]
+        if name == AUTO:
+            named = self._nearest(channels, sigma)
+        return named[0] if named else name
 
     def defaults(self) -> tuple[Model, ...]:
         """Return what ``auto`` means for gray and color images, if there is a model for them."""
@@ -93,7 +97,11 @@ class Catalog:
         return tuple(self._default(channels, sigma=25.0) for channels in sorted(offered))
 
     def _default(self, channels: int, sigma: float) -> Model:
-        fitting = [model for model in self._own if model.config.channels == channels]
-        if fitting:
-            return min(fitting, key=lambda model: distance(model.sigma, sigma))
+        for model in self._nearest(channels, sigma):
+            return model.at(sigma)
         return choose_model(AUTO, channels, sigma)
+
+    def _nearest(self, channels: int, sigma: float) -> list[Model | Family]:
+        """Return the models of the server's own for such images, those for that noise first."""
+        fitting = [model for model in self._own if model.config.channels == channels]
+        return sorted(fitting, key=lambda model: distance_from(model, sigma))

@@ -26,7 +26,7 @@ class ModelInfo(BaseModel):
     name: str
     family: str | None
     channels: int
-    sigma: float
+    sigma: float | None = Field(description="The noise it is for; null: every noise.")
     patch_size: int
     stages: int
     parameters: int

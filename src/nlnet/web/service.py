@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 import nlnet
 from nlnet.images.formats import FORMATS
+from nlnet.model.family import Family
 from nlnet.progress import Progress
 from nlnet.web import schema, work
 from nlnet.web.catalog import Catalog
@@ -108,7 +109,7 @@ class Service:
                 name=offer.name,
                 family=offer.family,
                 channels=offer.model.config.channels,
-                sigma=offer.model.sigma,
+                sigma=None if isinstance(offer.model, Family) else offer.model.sigma,
                 patch_size=offer.model.config.patch_size,
                 stages=offer.model.config.stages,
                 parameters=offer.model.parameter_count,

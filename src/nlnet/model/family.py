@@ -1,0 +1,168 @@
+"""One model for every sigma: a network whose learned values are functions of the noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nlnet.atomic import write_atomically
+from nlnet.errors import InputError, ModelError
+from nlnet.model import file as model_file
+from nlnet.model.model import Model, check_name, naming_file
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import StageParameters, check_parameters
+
+REFERENCE_SIGMA = 25.0
+"""Images are scaled so that their noise has this standard deviation, whatever it was.
+
+What is left to the functions of sigma is small then: only the image itself looks different.
+"""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Family:
+    """A network for noise of any strength.
+
+    Group weights, psi and step sizes are given at some sigmas, and linear in log sigma between
+    them; the filters are the same for all. The network sees the image scaled so that its noise is
+    `REFERENCE_SIGMA`.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        The shape of the network.
+    sigmas : tuple of float
+        Where the values are given, ascending, on the 0-255 scale.
+    sets : tuple of tuples of StageParameters
+        The values there: for each sigma, one per stage.
+    name, provenance, figures
+        As of a `Model`.
+    """
+
+    config: NetworkConfig
+    sigmas: tuple[float, ...]
+    sets: tuple[tuple[StageParameters, ...], ...]
+    name: str
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        check_sigmas(self.sigmas)
+        if len(self.sets) != len(self.sigmas):
+            raise ModelError(
+                f"There are values for {len(self.sets)} sigmas, but {len(self.sigmas)} sigmas."
+            )
+        for stages in self.sets:
+            check_parameters(stages, self.config)
+            for stage, first in zip(stages, self.sets[0], strict=True):
+                if not np.array_equal(stage.filters, first.filters):
+                    raise ModelError("The filters differ from sigma to sigma.")
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of learned values."""
+        filters = self.config.stages * self.config.filter_count**2
+        return filters + len(self.sigmas) * (self.config.parameter_count - filters)
+
+    @property
+    def noise(self) -> str:
+        """What noise it is for, in a word."""
+        return f"{self.sigmas[0]:g}-{self.sigmas[-1]:g}"
+
+    def __str__(self) -> str:
+        config = self.config
+        return (
+            f"{self.name}: {'gray' if config.channels == 1 else 'color'}, "
+            f"sigma {self.noise}, {config.stages} stages, "
+            f"{config.patch_size}x{config.patch_size} patches, {self.parameter_count:,} parameters"
+        )
+
+    def at(self, sigma: float) -> Model:
+        """Return the model for noise of this standard deviation, on the 0-255 scale.
+
+        Its own sigma is `REFERENCE_SIGMA`: that is what the image's noise has to be scaled to.
+        Beyond the sigmas of the family, it is the model for the nearest of them.
+
+        Raises
+        ------
+        InputError
+            If sigma is not positive and finite.
+        """
+        return self._model_at(place_of(sigma, self.sigmas))
+
+    @functools.lru_cache(maxsize=32)  # noqa: B019 - families live as long as the process
+    def _model_at(self, place: float) -> Model:
+        lower = min(int(place), len(self.sets) - 2)
+        share = place - lower
+        stages = tuple(
+            _blend(below, above, share)
+            for below, above in zip(self.sets[lower], self.sets[lower + 1], strict=True)
+        )
+        return Model(self.config, stages, REFERENCE_SIGMA, self.name, self.provenance, self.figures)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the family to one safetensors file, whole or not at all; see `Model.save`."""
+        header = model_file.Header(
+            self.name,
+            REFERENCE_SIGMA,
+            self.config,
+            self.provenance,
+            self.figures,
+            self.sigmas,
+        )
+        write_atomically(path, model_file.encode(header, self.sets))
+
+
+def load_file(path: str | os.PathLike[str]) -> Model | Family:
+    """Read a model file, of one sigma or for every sigma; see `Model.load`."""
+    with naming_file(path):
+        header, sets = model_file.decode(path)
+        if not header.sigmas:
+            return Model.from_file(header, sets[0])
+        if header.sigma != REFERENCE_SIGMA:
+            raise ModelError(f"Its sigma is {header.sigma}, but must be {REFERENCE_SIGMA}.")
+        facts = (header.name, header.provenance, header.figures)
+        return Family(header.config, header.sigmas, sets, *facts)
+
+
+def check_sigmas(sigmas: Sequence[float]) -> None:
+    """Raise ModelError unless values can be given at these sigmas."""
+    ascending = all(low < high for low, high in itertools.pairwise(sigmas))
+    if len(sigmas) < 2 or not ascending or not sigmas[0] > 0 or not sigmas[-1] <= 255:
+        raise ModelError(
+            f"Values are given at the sigmas {', '.join(f'{sigma:g}' for sigma in sigmas)}, but "
+            "there must be two or more, ascending, above 0 and at most 255."
+        )
+
+
+def place_of(sigma: float, sigmas: Sequence[float]) -> float:
+    """Return where a sigma is among others, counted from 0, linearly in log sigma.
+
+    Examples
+    --------
+    >>> place_of(20.0, (10.0, 40.0)), place_of(500.0, (10.0, 40.0))
+    (0.5, 1.0)
+    """
+    if not 0 < sigma < np.inf:
+        raise InputError(f"sigma is {sigma}, but must be positive and finite.")
+    return float(np.interp(np.log(sigma), np.log(sigmas), np.arange(len(sigmas))))
+
+
+def _blend(below: StageParameters, above: StageParameters, share: float) -> StageParameters:
+    def between(name: str) -> Any:
+        low, high = getattr(below, name), getattr(above, name)
+        return low + np.float32(share) * (high - low)
+
+    return StageParameters(
+        below.filters,
+        between("group_weights"),
+        between("coefficients"),
+        float(below.step_size + share * (above.step_size - below.step_size)),
+    )
