@@ -92,6 +92,7 @@ def raw_kind(stream: BinaryIO) -> str | None:
 
     Examples
     --------
+    >>> import io
     >>> raw_kind(io.BytesIO(b"FUJIFILMCCD-RAW 0201FF383501"))
     'RAF of Fujifilm'
     """

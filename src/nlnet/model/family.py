@@ -147,7 +147,7 @@ def place_of(sigma: float, sigmas: Sequence[float]) -> float:
 
     Examples
     --------
-    >>> place_of(20.0, (10.0, 40.0)), place_of(500.0, (10.0, 40.0))
+    >>> round(place_of(20.0, (10.0, 40.0)), 6), place_of(500.0, (10.0, 40.0))
     (0.5, 1.0)
     """
     if not 0 < sigma < np.inf:
