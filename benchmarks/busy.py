@@ -127,6 +127,7 @@ def _torch_entries(gray: np.ndarray) -> dict[str, Entry]:
 
     from nlnet.torch import Denoiser, NLNet
 
+    torch.set_num_threads(1)  # as nlnet.training does: see nlnet.training.team
     batch = torch.from_numpy(gray[np.newaxis, np.newaxis, :64, :64])
     denoiser = Denoiser()
     networks = {

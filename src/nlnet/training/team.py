@@ -42,8 +42,10 @@ class Team:
         self.threads = threads or max(1, available_cpus() // neighbours)
 
     def __enter__(self) -> Team:
-        # Torch's own sums depend on its threads; with them set, a run can be repeated to the bit.
-        torch.set_num_threads(self.threads)
+        # The engine has threads of its own, and what is left to torch is small. Torch's threads
+        # wait for each other in busy loops: beside other work, a step would take many times as
+        # long. And its sums depend on their number; with one, a run can be repeated to the bit.
+        torch.set_num_threads(1)
         if self.size > 1:
             # Optimisers import this, and its default arguments would hold on to a process group
             # that exists by then; the group's threads abort the process at its end, now and then.
