@@ -3,6 +3,7 @@
 #include "stages/color.h"
 #include "stages/fold.h"
 #include "stages/tile.h"
+#include "stages/update.h"
 
 namespace nlnet {
 namespace NLNET_SET {

@@ -1,4 +1,4 @@
-// What is done to single pixels: the descent step, the projection onto the intensity box, colors.
+// The projection onto the intensity box, and colors.
 //
 // The planes of a color image are luminance (r + g + b) / 3, (r - b) / 2 and (r - 2 g + b) / 4; the
 // box is one of RGB values.
@@ -31,13 +31,6 @@ template <typename T>
 static NLNET_INLINE T clipped(T value, const Box<T> &box) {
     const T above = value < box.low ? box.low : value;
     return box.high < above ? box.high : above;
-}
-
-// row = (1 - step) * estimate + step * noisy - row, Eq. (24)
-template <typename T>
-static void descend(const T *estimate, const T *noisy, T step, T *row, int64_t width) {
-    for (int64_t x = 0; x < width; x++)
-        row[x] = (1 - step) * estimate[x] + step * noisy[x] - row[x];
 }
 
 // Eq. (25)
@@ -111,21 +104,6 @@ static void from_working(int channels, const T *const *planes, T *const *pixels,
         green[x * step] = limited ? clipped(rgb.b, limits) : rgb.b;
         blue[x * step] = limited ? clipped(rgb.c, limits) : rgb.c;
     }
-}
-
-// Eq. (29). As many sums as one vector of any set, or several, can hold.
-template <typename T>
-static double step_gradient(const T *cotangent, const T *noisy, const T *estimate, int64_t width) {
-    constexpr int count = 8;
-    double sums[count] = {};
-    int64_t x = 0;
-    for (; x + count <= width; x += count)
-        for (int i = 0; i < count; i++)
-            sums[i] += double(cotangent[x + i]) * (double(noisy[x + i]) - double(estimate[x + i]));
-    double total = 0;
-    for (; x < width; x++) total += double(cotangent[x]) * (double(noisy[x]) - double(estimate[x]));
-    for (double sum : sums) total += sum;
-    return total;
 }
 
 }  // namespace

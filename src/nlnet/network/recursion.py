@@ -9,7 +9,7 @@ which is Eq. (22) to (24), with :math:`L_r x = F \sum_k w_k P_{i_r,k}\, x`: the 
 are summed with their weights, then transformed. Gray and color are one path.
 
 The engine computes it: ``engine/src/stages.cpp`` the sum over r, ``schedule.cpp`` the order in
-which rows of the image pass through all stages, ``denoise.cpp`` the rest. `nlnet.torch.plain`
+which rows of the image pass through all stages, ``sweep.cpp`` the rest. `nlnet.torch.plain`
 states it in a few lines of torch, and ``tests/slow.py`` straight from the paper; the engine is
 tested against both.
 """

@@ -4,7 +4,7 @@ import { MOVES, slideTarget, ZOOMS } from "/static/keys.js";
 import { connectLooks } from "/static/looks.js";
 import { find, setBlob } from "/static/page.js";
 import { followPointers } from "/static/pointers.js";
-import { sweep } from "/static/sweep.js";
+import { glide } from "/static/glide.js";
 
 const [LARGEST_FIT, LARGEST] = [8, 32]; // a thumbnail need not fill the screen
 const PIXELS = 8; // zoom at which one looks at pixels
@@ -61,7 +61,7 @@ export class Viewer {
     if (this.#after.src !== src) return true; // there is another one by now
     this.hideQuick();
     this.#setAfterHidden(!seen);
-    if (first && seen) this.#stopSweep = sweep(100, 50, (place) => this.slideTo(place));
+    if (first && seen) this.#stopGlide = glide(100, 50, (place) => this.slideTo(place));
     this.#draw();
     return seen;
   }
@@ -274,11 +274,11 @@ export class Viewer {
     for (const id of ["hold", "removed"]) find(id).disabled = hidden;
   }
 
-  #stopSweep = () => {};
+  #stopGlide = () => {};
 
   /** End what moves by itself: someone has taken hold of the boundary. */
   takeHold() {
-    this.#stopSweep();
+    this.#stopGlide();
   }
 
   slideByKey(event) {

@@ -3,7 +3,7 @@
 const MILLISECONDS = 450;
 
 /** Call `slide` with places from one to another, ever slower; the function returned ends that. */
-export function sweep(from, to, slide) {
+export function glide(from, to, slide) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
     slide(to);
     return () => {};
