@@ -234,6 +234,16 @@ def test_correlated_noise_of_a_photo(kernel: str) -> None:
     assert nlnet.estimate_sigma(image + correlated_noise(image.shape, KERNELS[kernel], 20)) < 12
 
 
+def test_areas_that_have_no_noise_do_not_hide_that_of_the_others() -> None:
+    # As JPEG and cameras leave dark and bright areas: three tenths are constant.
+    image = clean("scene") + correlated_noise((320, 400), KERNELS["fives"], 6.0)
+    image[:, :60], image[:, 340:] = 30.0, 200.0
+    pixels = np.clip(np.rint(image), 0, 255).astype(np.uint8)
+    noise = nlnet.estimate_noise(pixels)
+    assert noise.kind == "camera"
+    assert 4.0 < noise.strength < 8.0
+
+
 @pytest.mark.parametrize("seed", [6, 7, 11, 12, 13])
 def test_photos_of_simulated_cameras(seed: int) -> None:
     """Of the first cameras those of more than weak noise, at half the size still 0.85 of it.

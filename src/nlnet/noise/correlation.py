@@ -30,6 +30,9 @@ SCALES = 3
 _BINS = (12, 12, 6)
 """Bins of brightness at each scale."""
 
+_CONSTANT = 0.01
+"""Variance below which blocks are constant: a tenth of a gray level, if white is 255."""
+
 _CORRELATED = 3.0
 """Times that low frequencies must be stronger than high ones in flat blocks. With 2, weak white
 noise in texture is taken for correlated noise (up to 7 dB lost on BSD68 with sigma 5)."""
@@ -126,7 +129,10 @@ def measure_flatness(planes: Sequence[Array], low: float, high: float) -> Flatne
         members = list(blocks.bins_of_equal_count(_BINS[scale]))
         if len(members) < 2:
             break
-        bins = sorted((blocks.calmest(each) for each in members), key=lambda each: each.spread)
+        bins = [blocks.calmest(each) for each in members]
+        # Blocks without any noise, saturated or flattened by JPEG, say nothing about the others.
+        noisy = [each for each in bins if each.variance > _CONSTANT]
+        bins = sorted(noisy if 2 * len(noisy) > len(bins) else bins, key=lambda each: each.spread)
         # Where blocks are most alike, they are of noise.
         alike = bins[: max(2, len(bins) // 4)]
         variance = float(np.median([each.variance for each in alike]))
