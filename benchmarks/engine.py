@@ -62,7 +62,9 @@ def main() -> None:
     arguments = parser.parse_args()
     run = describe_run()
     chosen = [case for case in cases(quick=arguments.quick) if arguments.only in name_of(case)]
-    rows = measure(arguments.old, arguments.repeats, chosen, arguments.set, run["commit"])
+    rows = measure(arguments.old, arguments.repeats, chosen, arguments.set)
+    for row in rows:
+        row.update(_origin(run))
     print(
         format_table(
             ["case", "threads", "old, s", "engine, s", "ratio", "of medians"], rows_of(rows)
@@ -70,15 +72,21 @@ def main() -> None:
     )
     target = arguments.json or RESULTS / f"engine-{arguments.set}.json"
     if arguments.only and target.exists():
-        kept = {name_of(row): row for row in json.loads(target.read_text())["results"]}
+        before = json.loads(target.read_text())
+        kept = {name_of(row): {**_origin(before), **row} for row in before["results"]}
         kept.update({name_of(row): row for row in rows})
         rows = [kept[name] for name in map(name_of, cases(quick=False)) if name in kept]
     settings = {"old": arguments.old, "repeats": arguments.repeats, "set": arguments.set}
     write_json({**run, **settings, "results": rows}, target)
 
 
+def _origin(run: dict[str, Any]) -> dict[str, Any]:
+    """Return what a case keeps of its run, for others may be measured later."""
+    return {"commit": run["commit"], "load_before": run["machine"]["load_before"]}
+
+
 def measure(
-    old: str, repeats: int, chosen: list[dict[str, Any]], instructions: str, commit: str
+    old: str, repeats: int, chosen: list[dict[str, Any]], instructions: str
 ) -> list[dict[str, Any]]:
     """Return the seconds of both sides for every case."""
     found = []
@@ -91,7 +99,6 @@ def measure(
             found.append(
                 {
                     **case,
-                    "commit": commit,
                     "turns": turns,
                     "old_seconds": min(olds),
                     "engine_seconds": min(news),

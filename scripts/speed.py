@@ -224,13 +224,15 @@ def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> 
     header = ["engine's time over numba's"]
     for name in contents:
         header += [f"{_SETS[name]}, 1 thread", "2 threads"]
-    commits = " and ".join(dict.fromkeys(c["commit"][:7] for c in contents.values()))
+    rows = [row for content in contents.values() for row in content["results"]]
+    commits = ", ".join(dict.fromkeys(row["commit"][:7] for row in rows))
     old = next(iter(contents.values()))["old"]
-    loads = " and ".join(f"{c['machine']['load_before']:.1f}" for c in contents.values())
+    loads = [row["load_before"] for row in rows]
     source = (
-        f"From `python -m benchmarks.engine` on commit {commits} "
+        f"From `python -m benchmarks.engine` on the commits {commits} "
         f"(`benchmarks/results/engine-*.json`), beside the last revision that used numba, {old}, "
-        f"in turns; the medians. The load before the runs was {loads}; above 0.5, other programs "
+        f"in turns; the medians. The load before the runs was {min(loads):.1f} to "
+        f"{max(loads):.1f}; above 0.5, other programs "
         "may have disturbed two threads:"
     )
     ratios = wasm["times_native_sse2"]
