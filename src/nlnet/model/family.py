@@ -24,6 +24,9 @@ REFERENCE_SIGMA = 25.0
 What is left to the functions of sigma is small then: only the image itself looks different.
 """
 
+SIGMAS_WANTED = "two or more, ascending, above 0 and at most 255"
+"""What the sigmas must be at which values are given."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Family:
@@ -54,7 +57,9 @@ class Family:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        check_sigmas(self.sigmas)
+        if not are_sigmas(self.sigmas):
+            given = ", ".join(f"{sigma:g}" for sigma in self.sigmas)
+            raise ModelError(f"Its sigmas are {given or 'none'}, but must be {SIGMAS_WANTED}.")
         if len(self.sets) != len(self.sigmas):
             raise ModelError(
                 f"There are values for {len(self.sets)} sigmas, but {len(self.sigmas)} sigmas."
@@ -132,14 +137,10 @@ def load_file(path: str | os.PathLike[str]) -> Model | Family:
         return Family(header.config, header.sigmas, sets, *facts)
 
 
-def check_sigmas(sigmas: Sequence[float]) -> None:
-    """Raise ModelError unless values can be given at these sigmas."""
+def are_sigmas(sigmas: Sequence[float]) -> bool:
+    """Tell whether values can be given at these sigmas: whether they are `SIGMAS_WANTED`."""
     ascending = all(low < high for low, high in itertools.pairwise(sigmas))
-    if len(sigmas) < 2 or not ascending or not sigmas[0] > 0 or not sigmas[-1] <= 255:
-        raise ModelError(
-            f"Values are given at the sigmas {', '.join(f'{sigma:g}' for sigma in sigmas)}, but "
-            "there must be two or more, ascending, above 0 and at most 255."
-        )
+    return len(sigmas) > 1 and ascending and sigmas[0] > 0 and sigmas[-1] <= 255
 
 
 def place_of(sigma: float, sigmas: Sequence[float]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import os
 import sys
@@ -16,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nlnet.errors import InputError, cannot
+from nlnet.model.family import SIGMAS_WANTED, are_sigmas
 from nlnet.network.config import NetworkConfig
 
 VALIDATION_SIGMAS = (5.0, 15.0, 25.0, 50.0)
@@ -133,9 +133,7 @@ class TrainingSettings:
             yield "sigmas", self.sigmas, not self.sigmas, "left out beside sigma"
             return
         yield "sigma", None, bool(self.sigmas), "given, or sigmas"
-        ascending = all(low < high for low, high in itertools.pairwise(self.sigmas))
-        fits = len(self.sigmas) > 1 and ascending and self.sigmas[0] > 0 and self.sigmas[-1] <= 255
-        yield "sigmas", self.sigmas, fits, "two or more, ascending, above 0 and at most 255"
+        yield "sigmas", self.sigmas, are_sigmas(self.sigmas), SIGMAS_WANTED
         yield "start", self.start, self.start is not None, "a model, for sigmas"
         adam = self.joint.optimizer == "adam" and self.data.fresh
         yield "joint.optimizer", self.joint.optimizer, adam, "adam on fresh crops, for sigmas"
