@@ -16,6 +16,7 @@ from nlnet.model.family import REFERENCE_SIGMA, Family, place_of
 from nlnet.model.loading import choose_model, load_model, select_model
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import normalize_rows
 
 pytestmark = pytest.mark.numerical
 
@@ -24,20 +25,20 @@ SIGMAS = (5.0, 20.0, 80.0)
 
 
 def make_family(config: NetworkConfig = CONFIG, name: str = "every") -> Family:
-    """Weak, random values, different at each sigma; the filters are shared."""
-    first, *others = (
-        tuple(
-            dataclasses.replace(
-                stage.astype(np.float32), coefficients=(stage.coefficients / 50).astype(np.float32)
+    """Weak, random values, different at each sigma; the filters turn a little."""
+    sets = []
+    for number, sigma_set in enumerate(random_stages(config, seed) for seed in range(len(SIGMAS))):
+        stages = zip(sigma_set, random_stages(config, 0), random_stages(config, 7), strict=True)
+        sets.append(
+            tuple(
+                dataclasses.replace(
+                    stage,
+                    filters=normalize_rows(first.filters + 0.3 * number * other.filters),
+                    coefficients=stage.coefficients / 50,
+                ).astype(np.float32)
+                for stage, first, other in stages
             )
-            for stage in random_stages(config, seed)
         )
-        for seed in range(len(SIGMAS))
-    )
-    sets = [first]
-    for stages in others:
-        pairs = zip(stages, first, strict=True)
-        sets.append(tuple(dataclasses.replace(stage, filters=f.filters) for stage, f in pairs))
     return Family(config, SIGMAS, tuple(sets), name, {"seed": 0}, {"validation_psnr": 30.0})
 
 
@@ -67,7 +68,9 @@ def test_between_sigmas_values_are_linear_in_log_sigma(family):
         for name in ("group_weights", "coefficients", "step_size"):
             mean = (getattr(low, name) + getattr(high, name)) / 2
             np.testing.assert_allclose(getattr(stage, name), mean, atol=1e-6)
-        np.testing.assert_array_equal(stage.filters, low.filters)
+        assert not np.allclose(low.filters, high.filters, atol=0.01)
+        mean = normalize_rows(low.filters + high.filters)
+        np.testing.assert_allclose(stage.filters, mean, atol=1e-6)
 
 
 @pytest.mark.parametrize(("sigma", "nearest"), [(0.1, 5.0), (200.0, 80.0)])
@@ -88,9 +91,8 @@ def test_places_are_counted_from_0():
     )
 
 
-def test_parameters_are_counted_once_if_they_are_shared(family):
-    shared = CONFIG.stages * CONFIG.filter_count**2
-    assert family.parameter_count == shared + 3 * (CONFIG.parameter_count - shared)
+def test_parameters_are_counted_at_every_sigma(family):
+    assert family.parameter_count == 3 * CONFIG.parameter_count
     assert f"{family.parameter_count:,}" in str(family)
     assert "sigma 5-80" in str(family)
 
@@ -110,10 +112,11 @@ def test_a_family_that_cannot_be(family, change, complaint):
         dataclasses.replace(family, **change)
 
 
-def test_filters_are_the_same_for_every_sigma(family):
-    sets = (*family.sets[:2], tuple(stage.astype(np.float32) for stage in random_stages(CONFIG, 9)))
-    with pytest.raises(ModelError, match="filters differ"):
-        dataclasses.replace(family, sets=sets)
+def test_filters_do_not_turn_around_from_one_sigma_to_the_next(family):
+    first, *others = family.sets[2]
+    around = dataclasses.replace(first, filters=-first.filters)
+    with pytest.raises(ModelError, match="filter turns too far"):
+        dataclasses.replace(family, sets=(*family.sets[:2], (around, *others)))
 
 
 # --- The file --------------------------------------------------------------------------------
@@ -132,6 +135,7 @@ def test_a_family_survives_its_file(family, saved):
         assert getattr(loaded, name) == getattr(family, name)
     for before, after in zip(family.sets, loaded.sets, strict=True):
         for one, other in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one.filters, other.filters)
             np.testing.assert_array_equal(one.coefficients, other.coefficients)
             np.testing.assert_array_equal(one.group_weights, other.group_weights)
             assert one.step_size == pytest.approx(other.step_size)

@@ -16,13 +16,16 @@ from nlnet.errors import InputError, ModelError
 from nlnet.model import file as model_file
 from nlnet.model.model import Model, check_name, naming_file
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import StageParameters, check_parameters
+from nlnet.network.parameters import StageParameters, check_parameters, normalize_rows
 
 REFERENCE_SIGMA = 25.0
 """Images are scaled so that their noise has this standard deviation, whatever it was.
 
 What is left to the functions of sigma is small then: only the image itself looks different.
 """
+
+_LEAST_COSINE = 0.1
+"""Cosine of the angle between a filter and itself at the next sigma, at least."""
 
 SIGMAS_WANTED = "two or more, ascending, above 0 and at most 255"
 """What the sigmas must be at which values are given."""
@@ -32,8 +35,8 @@ SIGMAS_WANTED = "two or more, ascending, above 0 and at most 255"
 class Family:
     """A network for noise of any strength.
 
-    Group weights, psi and step sizes are given at some sigmas, and linear in log sigma between
-    them; the filters are the same for all. The network sees the image scaled so that its noise is
+    All learned values are given at some sigmas, and linear in log sigma between them, where the
+    filters are brought back to unit norm. The network sees the image scaled so that its noise is
     `REFERENCE_SIGMA`.
 
     Parameters
@@ -66,15 +69,16 @@ class Family:
             )
         for stages in self.sets:
             check_parameters(stages, self.config)
-            for stage, first in zip(stages, self.sets[0], strict=True):
-                if not np.array_equal(stage.filters, first.filters):
-                    raise ModelError("The filters differ from sigma to sigma.")
+        for below, above in itertools.pairwise(self.sets):
+            for low, high in zip(below, above, strict=True):
+                # Otherwise the mean of two filters may be nothing, or anything.
+                if (np.einsum("ij,ij->i", low.filters, high.filters) < _LEAST_COSINE).any():
+                    raise ModelError("A filter turns too far from one sigma to the next.")
 
     @property
     def parameter_count(self) -> int:
         """Number of learned values."""
-        filters = self.config.stages * self.config.filter_count**2
-        return filters + len(self.sigmas) * (self.config.parameter_count - filters)
+        return len(self.sigmas) * self.config.parameter_count
 
     @property
     def noise(self) -> str:
@@ -161,8 +165,9 @@ def _blend(below: StageParameters, above: StageParameters, share: float) -> Stag
         low, high = getattr(below, name), getattr(above, name)
         return low + np.float32(share) * (high - low)
 
+    filters = normalize_rows(between("filters")).astype(np.float32)
     return StageParameters(
-        below.filters,
+        filters,
         between("group_weights"),
         between("coefficients"),
         float(below.step_size + share * (above.step_size - below.step_size)),

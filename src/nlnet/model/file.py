@@ -18,8 +18,8 @@ version, and since version 2
 ``checksum``            SHA-256 of all the other fields and of the tensors
 ======================  =====================================================================
 
-A model for one sigma has no functions of sigma. One for every sigma has all tensors but the filters
-as functions of the same sigmas, with an axis more, the first.
+A model for one sigma has no functions of sigma. One for every sigma has all tensors as functions of
+the same sigmas, with an axis more, the first.
 
 There is a single key because safetensors writes several in random order. Files of version 1 can
 still be read.
@@ -62,15 +62,15 @@ class Header:
 
 
 Stages = tuple[StageParameters, ...]
-_FUNCTIONS = ("coefficients", "group_weights", "step_sizes")
+_FUNCTIONS = ("coefficients", "filters", "group_weights", "step_sizes")
 
 
 def encode(header: Header, sets: Sequence[Sequence[StageParameters]]) -> bytes:
     """Return the content of a model file; there is one set, or one for each of the sigmas."""
     stacked = [_stack(stages, odd=header.config.odd) for stages in sets]
-    tensors = dict(stacked[0])
+    tensors = stacked[0]
     if header.sigmas:
-        tensors |= {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
+        tensors = {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
     fields: dict[str, Any] = {
         "version": FORMAT_VERSION,
         "name": header.name,
@@ -129,10 +129,10 @@ def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[Stages, ...]]:
         raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
     if not header.sigmas:
         return header, (_unstack(tensors, header.config),)
-    sets = [
-        {name: each[number] if name in _FUNCTIONS else each for name, each in tensors.items()}
+    sets = (
+        {name: each[number] for name, each in tensors.items()}
         for number in range(len(header.sigmas))
-    ]
+    )
     return header, tuple(_unstack(each, header.config) for each in sets)
 
 
@@ -228,7 +228,7 @@ def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
     stages, filters = config.stages, config.filter_count
     sets = (len(header.sigmas),) if header.sigmas else ()
     return {
-        "filters": (stages, filters, config.patch_size**2),
+        "filters": (*sets, stages, filters, config.patch_size**2),
         "group_weights": (*sets, stages, config.group_size),
         "coefficients": (*sets, stages, config.channels, filters, config.free_coefficients),
         "step_sizes": (*sets, stages),

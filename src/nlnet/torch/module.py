@@ -34,13 +34,13 @@ class NLNetStage(nn.Module):
     """The learned values of one stage, in the form in which they are free to move.
 
     The filters are mixtures of DCT atoms with normalised rows, so they keep zero mean and unit
-    norm; of odd mixtures only half of the coefficients exist. All but the filters may exist several
-    times, in one set for each of some sigmas.
+    norm; of odd mixtures only half of the coefficients exist. There may be several sets of values,
+    one for each of some sigmas.
 
     Parameters
     ----------
     sets : sequence of StageParameters
-        Values to start from, one or more; the filters are those of the first.
+        Values to start from, one or more.
     config : NetworkConfig
         The network's shape.
     """
@@ -52,7 +52,7 @@ class NLNetStage(nn.Module):
         coefficients = np.stack([each.coefficients for each in sets])
         if config.odd:
             coefficients = half_from_odd(coefficients)
-        self.mix = nn.Parameter(torch.tensor(sets[0].filters @ dct.T))
+        self.mix = nn.Parameter(torch.tensor(np.stack([each.filters @ dct.T for each in sets])))
         self.group_weights = nn.Parameter(torch.tensor(np.stack([s.group_weights for s in sets])))
         self.coefficients = nn.Parameter(torch.tensor(coefficients))
         self.step_size = nn.Parameter(
@@ -64,9 +64,10 @@ class NLNetStage(nn.Module):
     def tensors(self, place: float = 0.0) -> plain.StageTensors:
         """Return the filters, weights, all coefficients and the step size, differentiably.
 
-        `place` counts the sets from 0; between two of them, the values are interpolated.
+        `place` counts the sets from 0; between two of them, the values are interpolated, and the
+        filters brought back to unit norm.
         """
-        filters = (self.mix / self.mix.norm(dim=1, keepdim=True)) @ self.dct
+        filters = _normalized(_between(_normalized(self.mix), place)) @ self.dct
         coefficients = _between(self.coefficients, place)
         if self._config.odd:
             middle = coefficients.new_zeros(*coefficients.shape[:-1], self._config.rbf_count % 2)
@@ -84,6 +85,10 @@ class NLNetStage(nn.Module):
             coefficients.detach().cpu().numpy(),
             step_size.item(),
         ).astype(np.float32)
+
+
+def _normalized(mix: Tensor) -> Tensor:
+    return mix / mix.norm(dim=-1, keepdim=True)
 
 
 def _between(sets: Tensor, place: float) -> Tensor:

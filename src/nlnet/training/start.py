@@ -22,7 +22,7 @@ def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParamete
     """Return the parameters, of the recipe's precision, that it starts from.
 
     There is one set, or one for each sigma at which values are given: each from the model of the
-    family `start` that is nearest, with the filters of the one nearest to `REFERENCE_SIGMA`.
+    family `start` that is nearest.
     """
     config, start = settings.network, settings.start
     if start is None:
@@ -30,17 +30,8 @@ def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParamete
     elif settings.sigma is not None:
         sets = [adapt_model(select_model(start, settings.sigma), config, settings.sigma)]
     else:
-        shared = adapt_model(select_model(start, REFERENCE_SIGMA), config, REFERENCE_SIGMA)
         near = (select_model(start, sigma) for sigma in settings.sigmas)
-        sets = [
-            tuple(
-                dataclasses.replace(stage, filters=same.filters)
-                for stage, same in zip(
-                    adapt_model(model, config, REFERENCE_SIGMA), shared, strict=True
-                )
-            )
-            for model in near
-        ]
+        sets = [adapt_model(model, config, REFERENCE_SIGMA) for model in near]
     return tuple(tuple(stage.astype(settings.precision) for stage in stages) for stages in sets)
 
 
