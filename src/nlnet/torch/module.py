@@ -88,7 +88,7 @@ class NLNetStage(nn.Module):
 
 
 def _normalized(mix: Tensor) -> Tensor:
-    return mix / mix.norm(dim=-1, keepdim=True)
+    return nn.functional.normalize(mix, dim=-1)
 
 
 def _between(sets: Tensor, place: float) -> Tensor:
