@@ -1,0 +1,162 @@
+"""Ingredients beyond the paper: ``python -m benchmarks.ablation``.
+
+Trains small gray networks, sigma 25, that differ in one ingredient at a time, in plain torch: the
+same crops, seed, steps and rate for all, and the same validation images. Nothing here is shipped;
+it tells which ingredients are worth code in the engine. Each row takes minutes on one core; rows
+that are measured already are kept, unless `--again` is given. ``docs/results/ablation.json`` has
+the results, and ``python -m scripts.ablation`` makes a table of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.gated_stage import Gated, Ingredients, Pointwise
+from benchmarks.pictures import PROJECT, require_data
+from nlnet.arrays import Array
+from nlnet.evaluation.checkout import checkout_commit
+from nlnet.network.config import NetworkConfig
+from nlnet.torch.plain import flat_members
+from nlnet.training.data import Batch, CropSource, load_pictures, validation_batch
+from nlnet.training.loss import negative_psnr
+from nlnet.training.settings import DataSettings, TrainingSettings
+
+RESULTS = PROJECT / "docs" / "results" / "ablation.json"
+SIGMA = 25.0
+SEED = 1
+CROP, BATCH = 96, 6
+VALIDATION_IMAGES = 8
+_GAINS = Ingredients(energies=("own", "group"))
+
+ROWS: dict[str, Ingredients] = {
+    "psi of one filter (the paper's, without groups)": Ingredients(),
+    "psi, weighted sums over the group (the paper)": Ingredients(sums=True),
+    "gains from the energies of the own patch": Ingredients(energies=("own",)),
+    "gains from the energies of the own patch, 96 hidden": Ingredients(("own",), hidden=96),
+    "gains from the energies of the group, each filter by itself": Ingredients(
+        ("group",), hidden=0
+    ),
+    "gains from the energies of patch and group": _GAINS,
+    "... and weighted sums over the group": dataclasses.replace(_GAINS, sums=True),
+    "... K = 16": dataclasses.replace(_GAINS, group_size=16),
+    "... 7x7": dataclasses.replace(_GAINS, patch_size=7),
+    "3 stages, psi of one filter": Ingredients(stages=3),
+    "3 stages, psi, weighted sums over the group": Ingredients(sums=True, stages=3),
+    "3 stages, gains from the energies of patch and group": dataclasses.replace(_GAINS, stages=3),
+    "3 stages, ... with 16 values from stage to stage": dataclasses.replace(
+        _GAINS, stages=3, memory=16
+    ),
+}
+
+
+class Network(nn.Module):
+    """Stages one after the other, each with the box of the paper's projection."""
+
+    def __init__(self, ingredients: Ingredients) -> None:
+        super().__init__()
+        kind = Gated if ingredients.energies else Pointwise
+        self.stages = nn.ModuleList(
+            kind(ingredients, first=number == 0, last=number == ingredients.stages - 1)
+            for number in range(ingredients.stages)
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the estimate of a batch, (B, 1, H, W)."""
+        members = flat_members(batch.groups)
+        estimate, memory = batch.noisy, None
+        for stage in self.stages:
+            estimate, memory = stage(estimate, batch.noisy, members, memory)
+            estimate = estimate.clamp(0, 255)
+        return estimate
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train, validate, and write a result per row."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
+    parser.add_argument("--steps", type=int, default=150, help="for each stage (default: 150)")
+    parser.add_argument("--rows", nargs="*", help="only rows whose names contain one of these")
+    parser.add_argument("--again", action="store_true", help="also rows that are measured already")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    data = require_data()
+    known = (
+        {row["name"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
+    )
+    for name, ingredients in ROWS.items():
+        wanted = options.rows is None or any(part in name for part in options.rows)
+        if not wanted or (name in known and not options.again):
+            continue
+        settings = _settings(ingredients)
+        pictures = load_pictures(data / "bsds500", settings)
+        network = Network(ingredients)
+        steps = options.steps * ingredients.stages
+        train(network, CropSource(pictures.training, settings), steps, name)
+        known[name] = {
+            "name": name,
+            "stages": ingredients.stages,
+            "parameters": sum(values.numel() for values in network.parameters()),
+            "seed": SEED,
+            "steps": steps,
+            "megapixels": round(steps * BATCH * CROP**2 / 1e6, 1),
+            "validation_psnr": round(validate(network, pictures.validation, settings), 3),
+            "commit": checkout_commit(),
+        }
+        print(f"{name}: {known[name]['validation_psnr']} dB", flush=True)
+        rows = [known[row] for row in ROWS if row in known]
+        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    return 0
+
+
+def train(network: Network, crops: CropSource, steps: int, name: str) -> None:
+    """Take steps of Adam whose rate decays along a cosine."""
+    torch.manual_seed(SEED)
+    few = [value for key, value in network.named_parameters() if key.endswith("group_weights")]
+    rest = [value for key, value in network.named_parameters() if not key.endswith("group_weights")]
+    # A weight of a group acts on all its patches, twice.
+    groups = [{"params": rest, "share": 1.0}, {"params": few, "share": 0.1}]
+    optimizer = torch.optim.Adam([group for group in groups if group["params"]], betas=(0.9, 0.99))
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            decay = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps))
+            group["lr"] = 0.01 / math.sqrt(len(network.stages)) * decay * group["share"]
+        batch = crops.draw(step + 1, 0, range(step * BATCH, (step + 1) * BATCH), 1)
+        loss = negative_psnr(network(batch), batch.clean).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 5.0)
+        optimizer.step()
+        if sys.stderr.isatty():
+            print(f"\r{name}: step {step + 1} of {steps}", end="", file=sys.stderr)
+
+
+def validate(network: Network, pictures: Sequence[Array], settings: TrainingSettings) -> float:
+    """Return the mean PSNR on the first validation images."""
+    scores = []
+    with torch.no_grad():
+        for number, picture in enumerate(pictures[:VALIDATION_IMAGES]):
+            batch = validation_batch(picture, number, SIGMA, settings, 1)
+            scores.append(-float(negative_psnr(network(batch), batch.clean)))
+    return sum(scores) / len(scores)
+
+
+def _settings(ingredients: Ingredients) -> TrainingSettings:
+    config = NetworkConfig(
+        stages=ingredients.stages,
+        patch_size=ingredients.patch_size,
+        group_size=ingredients.group_size,
+    )
+    return TrainingSettings(
+        name="ablation", sigma=SIGMA, seed=SEED, network=config, data=DataSettings(crop=CROP)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
