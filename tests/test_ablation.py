@@ -1,0 +1,77 @@
+"""The ablations: every row trains, and the page shows the committed results."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from benchmarks.ablation import RESULTS, ROWS, Network, _settings, train  # noqa: E402
+from benchmarks.gated_stage import Ingredients, Pointwise, _spread, _summed  # noqa: E402
+from nlnet.network.config import NetworkConfig  # noqa: E402
+from nlnet.torch.plain import flat_members  # noqa: E402
+from nlnet.training.data import CropSource  # noqa: E402
+from nlnet.training.settings import DataSettings  # noqa: E402
+from scripts.ablation import PAGE, fill_in  # noqa: E402
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_every_row_learns(name):
+    ramp = np.add.outer(np.arange(120), np.arange(120))[np.newaxis].astype(np.uint8)
+    torch.manual_seed(0)
+    network = Network(ROWS[name])
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    settings = dataclasses.replace(_settings(ROWS[name]), data=DataSettings(crop=32))
+    crops = CropSource([ramp], settings)
+    batch = crops.draw(1, 0, range(1), 1)
+
+    def error() -> float:
+        with torch.no_grad():
+            return float((network(batch) - batch.clean).square().mean())
+
+    at_first = error()
+    train(network, crops, 3, name)
+    assert error() < at_first
+    changed = [
+        key for key, value in network.state_dict().items() if not torch.equal(value, before[key])
+    ]
+    assert any("mix" in key for key in changed)
+
+
+def test_spreading_is_the_adjoint_of_summing():
+    torch.manual_seed(0)
+    places = torch.randint(0, 50, (50, 8))
+    weights, values, others = torch.randn(8), torch.randn(50, 24), torch.randn(50, 24)
+    left = (_summed(values, places, weights) * others).sum()
+    right = (values * _spread(others, places, weights)).sum()
+    assert left.item() == pytest.approx(right.item(), rel=1e-4)
+
+
+def test_gradients_of_the_table_are_those_of_differences():
+    torch.manual_seed(0)
+    stage = Pointwise(Ingredients(), first=True, last=True).double()
+    config = NetworkConfig(stages=1)
+    image = 128 + 25 * torch.randn(1, 1, 24, 24, dtype=torch.float64)
+    groups = torch.zeros(1, 24, 24, config.group_size, 2, dtype=torch.int8)
+    run = lambda: stage(image, image, flat_members(groups), None)[0].square().sum()  # noqa: E731
+    run().backward()
+    step = torch.zeros_like(stage.table)
+    step[3, 5] = 1e-5
+    with torch.no_grad():
+        stage.table += step
+        above = run()
+        stage.table -= 2 * step
+        below = run()
+    slope = float(above - below) / 2e-5
+    assert stage.table.grad[3, 5].item() == pytest.approx(slope, rel=1e-4)
+
+
+def test_the_page_shows_the_committed_results():
+    page = PAGE.read_text()
+    rows = json.loads(RESULTS.read_text())
+    assert fill_in(page, rows) == page
+    assert {row["name"] for row in rows} <= set(ROWS)
