@@ -15,9 +15,9 @@ from nlnet.files.mask_file import page_mask
 from nlnet.files.one_page import (
     find_page_noise,
     left_out_note,
-    page_planes,
     remove_page_noise,
 )
+from nlnet.files.page_noise import find_stack_noise, name_of_page, sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.images import (
     ImageFile,
@@ -31,7 +31,6 @@ from nlnet.images.raw_files import goes_to_libraw
 from nlnet.images.writing import PLAIN
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO
-from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
 
@@ -101,16 +100,18 @@ def denoise_file(
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
     estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
+    with about(f"{str(source)!r}"):
+        sigmas_given = sigmas_of_pages(settings.sigma, len(pages))
     if settings.per_stack and len(pages) > 1:
         settings = dataclasses.replace(settings, noise=_noise_of_stack(source, pages, settings))
     results: list[ImageFile] = []
     findings: list[_DenoisedPage] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
-        with about(_name_of_page(source, number, len(pages))):
+        with about(name_of_page(str(source), number, len(pages))):
             mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
             report = one_of(progress or ignore, number, len(pages))
-            done = _denoise_page(page, settings, mask, report)
+            done = _denoise_page(page, sigmas_given[number], settings, mask, report)
         results.append(_for_writing(page, done.pixels, settings))
         findings.append(done)
     clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
@@ -130,23 +131,17 @@ def denoise_file(
     return Outcome(first, results[0], Findings(sigmas, estimated, notes, words))
 
 
-def _name_of_page(source: Path, number: int, count: int) -> str:
-    """Return what errors call a page."""
-    return f"{str(source)!r}" + (f", page {number + 1} of {count}" if count > 1 else "")
-
-
 def _noise_of_stack(source: Path, pages: Sequence[ImageFile], settings: Settings) -> Noise:
     """Estimate the noise of all pages together."""
-    white = settings.data_range or pages[0].data_range
-
-    def planes_of(number: int) -> Array:
-        with about(_name_of_page(source, number, len(pages))):
-            mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
-            return page_planes(pages[number], mask)[0]
-
+    count = len(pages)
     assert not isinstance(settings.noise, Noise)
-    with about(f"{str(source)!r}"):
-        return find_common_noise(len(pages), planes_of, white, settings.noise)
+    return find_stack_noise(
+        pages,
+        settings.noise,
+        settings.data_range,
+        name=str(source),
+        mask_of=lambda number: page_mask(settings.mask, number, count, settings.max_pixels),
+    )
 
 
 def _denoise_raw(
@@ -223,9 +218,13 @@ class _DenoisedPage:
 
 
 def _denoise_page(
-    page: ImageFile, settings: Settings, mask: Mask | None, progress: Progress
+    page: ImageFile,
+    sigma: float | None,
+    settings: Settings,
+    mask: Mask | None,
+    progress: Progress,
 ) -> _DenoisedPage:
-    found = find_page_noise(page, settings.sigma, settings.noise, settings.data_range, mask)
+    found = find_page_noise(page, sigma, settings.noise, settings.data_range, mask)
     words = str(found.record.scaled(255 / found.white))
     if found.record.kind == "none":
         return _DenoisedPage(page.pixels, 0.0, words, left_out=found.left_out)

@@ -8,9 +8,9 @@ import os
 from nlnet.errors import InputError
 from nlnet.files.one_page import find_page_noise, left_out_note, remove_page_noise
 from nlnet.images import ImageFile
-from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
+from nlnet.noise.record import Noise
 from nlnet.progress import Progress
 from nlnet.web.catalog import Catalog
 from nlnet.web.settings import FormSettings
@@ -61,19 +61,35 @@ class Page:
 
 
 def denoise_page(
-    page: ImageFile, settings: FormSettings, catalog: Catalog, progress: Progress
+    page: ImageFile,
+    sigma: float | None,
+    noise: str | Noise | None,
+    settings: FormSettings,
+    *,
+    catalog: Catalog,
+    progress: Progress,
 ) -> Page:
     """Denoise a page as the settings say.
+
+    Parameters
+    ----------
+    page : ImageFile
+        The page.
+    sigma, noise
+        What is known of the page's noise, as for `nlnet.files.one_page.find_page_noise`.
+    settings : FormSettings
+        What was asked for, for all pages.
+    catalog, progress
+        As for `nlnet.web.work.denoise_upload`.
 
     Raises
     ------
     InputError, ModelError, Cancelled
         As `nlnet.denoise`.
     """
-    noise = None if settings.noise == AUTO else settings.noise
-    found = find_page_noise(page, settings.sigma, noise, settings.data_range)
+    found = find_page_noise(page, sigma, noise, settings.data_range)
+    estimate = found.sigma if sigma is None else None
     kind, sigma = found.record.kind, found.sigma
-    estimate = sigma if settings.sigma is None else None
     words = _in_words(kind, sigma)
     left_out = left_out_note(found.left_out)
     if kind == "none":

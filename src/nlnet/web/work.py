@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import white_of
+from nlnet.files.page_noise import find_stack_noise, sigmas_of_pages
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
+from nlnet.model.loading import AUTO
+from nlnet.noise.record import Noise
 from nlnet.progress import Progress, one_of
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
@@ -102,14 +105,20 @@ def denoise_upload(
     shown = display.display_range(first, white)
     if progress(0.0) is False:
         raise Cancelled("The client does not wait for the result any more.")
+    kind = None if settings.noise == AUTO else settings.noise
+    noise: str | Noise | None = kind
+    if settings.per_stack and len(pages) > 1:
+        noise = find_stack_noise(pages, kind, settings.data_range, name=filename)
     results = [
         denoise_page(
             pages[number] if number else first,
+            sigma,
+            noise,
             settings,
-            catalog,
-            one_of(progress, number, len(pages)),
+            catalog=catalog,
+            progress=one_of(progress, number, len(pages)),
         )
-        for number in range(len(pages))
+        for number, sigma in enumerate(sigmas_of_pages(settings.sigma, len(pages)))
     ]
     own = images.suffix_of(data, filename)
     suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
