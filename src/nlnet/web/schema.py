@@ -84,7 +84,9 @@ _PROBLEMS = {
     503: "The server is busy or stopping.",
     504: "The work took too long.",
 }
-_SIGMAS = "^[0-9]*[.]?[0-9]+(,[0-9]*[.]?[0-9]+)+$"
+_SIGMA = "(0?[.]0*[1-9][0-9]*|([1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-4])([.][0-9]+)?|255)"
+SIGMAS = f"^{_SIGMA}(,{_SIGMA})+$"
+"""A sigma for each page."""
 _FILE = {"type": "string", "format": "binary", "description": "The image file."}
 
 
@@ -109,7 +111,7 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         "'auto' measures it in the image. With noise 'poisson' it is always measured. The pages of "
         "a stack may have one each, with commas between.",
     )
-    sigma["anyOf"].append({"type": "string", "pattern": _SIGMAS})
+    sigma["anyOf"].append({"type": "string", "pattern": SIGMAS})
     per_stack = _choice(
         ("no", "yes"),
         "Whether noise that is not given is measured once for all pages of a stack, not for each.",
