@@ -2,8 +2,8 @@
 
 ``python -m engine.build`` builds it for this machine and puts it where the package looks for it,
 ``--target`` for another machine with the compiler of ziglang. Nothing is compiled twice: an object
-file is named after what it was made from, wherever that lies, and the environment variable
-``NLNET_ENGINE_BUILD`` names a folder of them that several copies of the sources share. Needs nothing
+file is named after what it was made from, wherever that lies; the environment variable
+``NLNET_ENGINE_BUILD`` names a folder for them, which copies of the sources may share. Needs nothing
 but Python's standard library.
 """
 

@@ -47,7 +47,7 @@ def measure(shape: tuple[int, ...], **options: object) -> int:
     return int(done.stdout)
 
 
-# As wide as 8 megapixels, but not as high: memory grows with the width, so that a pixel of the whole
+# As wide as 8 megapixels, but not as high: memory grows with the width, so a pixel of the whole
 # image takes less.
 @pytest.mark.parametrize(
     ("shape", "limit"), [((800, 3266), 64), ((800, 3266, 3), 112)], ids=["gray", "color"]
