@@ -159,7 +159,7 @@ def test_sigmas_and_one_estimate_in_the_web_api(gray_model: Model) -> None:
         assert answer.headers["nlnet-sigma"] == "40.00"
         assert "nlnet-noise-estimate" not in answer.headers
         assert "2 sigmas are given for 3 pages" in told(post(client, data, sigma="10,20"), 422)
-        assert "sigma is '0'" in told(post(client, data, sigma="10,0,20"), 422)
+        assert "sigma is '10,0,20', but must be" in told(post(client, data, sigma="10,0,20"), 422)
         strongest = post(client, noisy, noise="white").headers["nlnet-noise-estimate"]
         common = post(client, noisy, noise="white", per_stack="yes").headers["nlnet-noise-estimate"]
         assert float(strongest) == pytest.approx(12, rel=0.1)
@@ -167,3 +167,24 @@ def test_sigmas_and_one_estimate_in_the_web_api(gray_model: Model) -> None:
         refused = told(post(client, noisy, sigma="5", per_stack="yes"), 422)
         assert "cannot be estimated per stack" in refused
         assert "must be one of no, yes" in told(post(client, noisy, per_stack="maybe"), 422)
+
+
+def test_what_pages_have_in_common_is_said_once(
+    tmp_path: Path, gray_model: Model, gray_model_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    pages = [rng.normal(0, number, (40, 50)).astype(np.float32) for number in (1, 2, 3)]
+    pages[1][:5, :4] = np.nan
+    source = write_stack(tmp_path / "z.tif", pages)
+    command = ["denoise", str(source), "-o", str(tmp_path / "out.tif"), "--sigma", "25"]
+    assert main([*command, "--model", str(gray_model_file)]) == 0
+    unclipped = (
+        "3 of 3 pages have values that noise around a range from 0 to 1 does not explain: nothing "
+        "is clipped ({} says what white is)"
+    )
+    left_out = "20 pixels are masked or NaN: left as they are"
+    lines = [f"{source}: {line}" for line in (unclipped.format("--data-range"), left_out)]
+    assert capsys.readouterr().out.splitlines() == lines
+    with client_of([gray_model], pixels=100_000) as client:
+        notes = post(client, source.read_bytes(), sigma="25").headers["nlnet-notes"]
+    assert notes == f"{unclipped.format('data_range')}; {left_out}"

@@ -23,6 +23,7 @@ from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
 from nlnet.files.one_file import Findings
+from nlnet.files.one_page import unclipped_note
 from nlnet.files.page_noise import sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
@@ -159,12 +160,8 @@ def _findings(
     notes = _notes(volume, target)
     ranged = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
     beyond = sum(plan.box is None for plan in noisy)
-    if ranged is not None and beyond:
-        which = "it has" if len(plans) == 1 else f"{beyond} of {len(plans)} pages have"
-        notes += (
-            f"{which} values that noise around a range from 0 to {ranged:g} does not explain: "
-            "nothing is clipped (--data-range says what white is)",
-        )
+    if ranged is not None:
+        notes += unclipped_note(beyond, len(plans), ranged)
     return Findings(
         tuple(
             0.0 if plan.noise.kind == "none" else plan.average * 255 / plan.span for plan in plans

@@ -13,9 +13,11 @@ from nlnet.atomic import copy_file
 from nlnet.errors import InputError, about
 from nlnet.files.mask_file import page_mask
 from nlnet.files.one_page import (
+    CleanPage,
     find_page_noise,
     left_out_note,
     remove_page_noise,
+    unclipped_note,
 )
 from nlnet.files.page_noise import find_stack_noise, name_of_page, sigmas_of_pages
 from nlnet.files.settings import Settings
@@ -23,7 +25,7 @@ from nlnet.images import (
     ImageFile,
     check_format,
     keeps_format,
-    losses,
+    losses_of_pages,
     read_pages,
     write_pages,
 )
@@ -112,7 +114,7 @@ def denoise_file(
             mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
             report = one_of(progress or ignore, number, len(pages))
             done = _denoise_page(page, sigmas_given[number], settings, mask, report)
-        results.append(_for_writing(page, done.pixels, settings))
+        results.append(_for_writing(page, done.clean.pixels, settings))
         findings.append(done)
     clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
     if clean and keeps_format(source, target):
@@ -120,10 +122,11 @@ def denoise_file(
         notes: tuple[str, ...] = ()
     else:
         write_pages(target, results, settings.writing)
-        lost = (losses(target, page, settings.writing) for page in results)
         notes = tuple(dict.fromkeys(note for page in results for note in page.notes))
-        notes += tuple(dict.fromkeys(note for page_notes in lost for note in page_notes))
-    notes += tuple(dict.fromkeys(note for done in findings for note in done.notes))
+        notes += losses_of_pages(target, results, settings.writing)
+    notes += tuple(dict.fromkeys(note for done in findings for note in done.clean.notes))
+    unclipped = sum(done.clean.unclipped for done in findings)
+    notes += unclipped_note(unclipped, len(findings), findings[0].white)
     notes += left_out_note(sum(done.left_out for done in findings))
     if estimated and settings.data_range is None:
         notes += _depth_hint(first)
@@ -208,13 +211,13 @@ def _depth_hint(image: ImageFile) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _DenoisedPage:
-    """The pixels of a page, its noise if white is 255 and in words, and what to say."""
+    """A page, its noise if white is 255 and in words, and what else to say."""
 
-    pixels: Array
+    clean: CleanPage
+    white: float
     sigma: float
     noise: str
-    notes: tuple[str, ...] = ()
-    left_out: int = 0
+    left_out: int
 
 
 def _denoise_page(
@@ -227,8 +230,8 @@ def _denoise_page(
     found = find_page_noise(page, sigma, settings.noise, settings.data_range, mask)
     words = str(found.record.scaled(255 / found.white))
     if found.record.kind == "none":
-        return _DenoisedPage(page.pixels, 0.0, words, left_out=found.left_out)
-    pixels, notes = remove_page_noise(
+        return _DenoisedPage(CleanPage(page.pixels), found.white, 0.0, words, found.left_out)
+    clean = remove_page_noise(
         page,
         found,
         strength=settings.strength,
@@ -239,4 +242,4 @@ def _denoise_page(
         device=settings.device,
         progress=progress,
     )
-    return _DenoisedPage(pixels, found.sigma, words, notes, found.left_out)
+    return _DenoisedPage(clean, found.white, found.sigma, words, found.left_out)

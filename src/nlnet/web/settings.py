@@ -108,7 +108,9 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
 def parse_data_range(fields: Mapping[str, str]) -> float | None:
     """Return the value of white that a form names, if it does."""
     text = fields.get("data_range", AUTO)
-    return None if text == AUTO else _number(text, "data_range", LEAST_WHITE, MOST_WHITE)
+    if text == AUTO:
+        return None
+    return _number(text, LEAST_WHITE, MOST_WHITE, f"data_range is {text[:40]!r}")
 
 
 def parse_key(fields: Mapping[str, str]) -> str | None:
@@ -126,12 +128,13 @@ def _sigma(fields: Mapping[str, str]) -> FileSigma:
     text = fields.get("sigma", AUTO)
     if text == AUTO:
         return None
-    sigmas = tuple(_number(part, "sigma", 0.0, 255) for part in text.split(","))
+    given = f"sigma is {text[:40]!r}"
+    sigmas = tuple(_number(part, 0.0, 255, given) for part in text.split(","))
     return sigmas if len(sigmas) > 1 else sigmas[0]
 
 
-def _number(text: str, name: str, least: float, most: float) -> float:
-    """Return a number above `least`."""
+def _number(text: str, least: float, most: float, given: str) -> float:
+    """Return a number above `least`; the error begins with what was given."""
     try:
         number = float(text)
     except ValueError:
@@ -139,8 +142,7 @@ def _number(text: str, name: str, least: float, most: float) -> float:
     # Written so that NaN does not pass.
     if not least < number <= most:
         raise InputError(
-            f"{name} is {text[:40]!r}, but must be {AUTO!r} or a number above {least:g} and "
-            f"at most {most:g}."
+            f"{given}, but must be {AUTO!r} or a number above {least:g} and at most {most:g}."
         )
     return number
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import white_of
+from nlnet.files.one_page import left_out_note, unclipped_note
 from nlnet.files.page_noise import find_stack_noise, sigmas_of_pages
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
@@ -124,6 +125,9 @@ def denoise_upload(
     suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
     untouched = all(result.model == NO_MODEL for result in results)
     notes = first.notes + tuple(dict.fromkeys(note for page in results for note in page.notes))
+    unclipped = sum(page.unclipped for page in results)
+    notes += unclipped_note(unclipped, len(results), results[0].white, "data_range")
+    notes += left_out_note(sum(page.left_out for page in results))
     if untouched and suffix == own:
         encoded = data
     else:
