@@ -176,19 +176,20 @@ def test_stacks_are_measured_page_by_page(
     }.items():
         np.save(tmp_path / f"{name}.npy", stack)
     files = [str(tmp_path / f"{name}.npy") for name in ("clean", "noisy")]
-    figures = [tmp_path / f"{page}.png" for page in (0, 2)]
-    for page, figure in zip((0, 2), figures, strict=True):
+    figures = [tmp_path / f"{page}.png" for page in (1, 3)]
+    for page, figure in zip((1, 3), figures, strict=True):
         assert main(["compare", *files, "-o", str(figure), "--page", str(page)]) == 0
     assert figures[0].read_bytes() != figures[1].read_bytes()
     said = capsys.readouterr().out.splitlines()
     pairs = zip(clean, np.clip(noisy, 0, 1), strict=True)
     expected = np.mean([psnr(*pair, data_range=1) for pair in pairs])
     assert float(said[1].split()[1]) == pytest.approx(expected, abs=2e-3)
-    assert said[2] == "These are means over 3 pages; the figure shows page 0."
+    assert said[2] == "These are means over 3 pages; the figure shows page 1."
     output = ["-o", tmp_path / "bad.png"]
     two = tmp_path / "two.npy"
     assert "has 2 pages, but the clean image 3 pages" in fails("compare", files[0], two, *output)
-    assert "--page is 3, but" in fails("compare", *files, *output, "--page", 3)
+    told = fails("compare", *files, *output, "--page", 4)
+    assert "--page is 4, but 'clean.npy' has 3 pages." in told
 
 
 @pytest.mark.parametrize("command", ["compare", "add-noise"])
