@@ -92,6 +92,24 @@ def test_what_was_removed_is_shown_around_gray() -> None:
     assert (unchanged[20:200, -400:-100] == 128).mean() > 0.9
 
 
+@pytest.mark.parametrize("draw", ["preview", "compare"])
+def test_dark_images_of_more_than_8_bits_are_not_drawn_black(draw: str) -> None:
+    bright = noisy_pixels(np.uint8)
+    pixels = {"bright": bright, "dark": bright.astype(np.uint16) * 4}  # of 65535
+
+    def drawn(pixels: np.ndarray) -> np.ndarray:
+        image = ImageFile(pixels)
+        if draw == "preview":
+            return preview_figure(outcome(image, image)).pixels
+        return compare(image, [("same", image)])[1].pixels
+
+    # The upper half of the first panel, without its caption.
+    shown = {name: drawn(values)[:400, :200].astype(float) for name, values in pixels.items()}
+    for figure in shown.values():
+        assert figure.std() > 20
+    assert np.corrcoef(shown["bright"].ravel(), shown["dark"].ravel())[0, 1] > 0.95
+
+
 def test_a_preview_is_upright(tmp_path: Path) -> None:
     exif = PIL.Image.Exif()
     exif[0x0112] = 6

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
-from nlnet.files.data_range import white_of
+from nlnet.files.data_range import Range, display_range, white_of
 from nlnet.files.one_page import left_out_note, unclipped_note
 from nlnet.files.page_noise import find_stack_noise, sigmas_of_pages
 from nlnet.images import ImageFile
@@ -103,7 +103,7 @@ def denoise_upload(
     pages = _read(data, filename, max_pixels)
     first = pages[0]
     white = white_of(first, settings.data_range)
-    shown = display.display_range(first, white)
+    shown = display_range(first, white)
     if progress(0.0) is False:
         raise Cancelled("The client does not wait for the result any more.")
     kind = None if settings.noise == AUTO else settings.noise
@@ -161,11 +161,11 @@ def show_file(data: bytes, filename: str, *, data_range: float | None, max_pixel
     """Return the first page of an image file as a PNG file of 8 bits, for programs that show it."""
     first = _read(data, filename, max_pixels)[0]
     white = white_of(first, data_range)
-    shown = display.display_range(first, white)
+    shown = display_range(first, white)
     return Shown(display.to_png(first, shown, white), shown.stretched)
 
 
-def _preview(image: ImageFile, shown: display.Range, white: float) -> Shown | None:
+def _preview(image: ImageFile, shown: Range, white: float) -> Shown | None:
     try:
         return Shown(display.to_png(image, shown, white), shown.stretched)
     except (MemoryError, NLNetError):
