@@ -44,6 +44,8 @@ test: lint type pytest test-baseline  ## lint, type check, and run all tests
 WORKERS ?= 3
 TOGETHER := --numprocesses $(WORKERS) --dist worksteal
 test pytest test-baseline: export OMP_NUM_THREADS = 1
+# Workers and the processes that tests start would compile all modules again and again.
+test pytest test-baseline: export PYTHONDONTWRITEBYTECODE =
 
 pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest $(TOGETHER)

@@ -2,7 +2,9 @@
 
 ``python -m engine.build`` builds it for this machine and puts it where the package looks for it,
 ``--target`` for another machine with the compiler of ziglang. Nothing is compiled twice: an object
-file is named after what it was made from. Needs nothing but Python's standard library.
+file is named after what it was made from, wherever that lies; the environment variable
+``NLNET_ENGINE_BUILD`` names a folder for them, which copies of the sources may share. Needs nothing
+but Python's standard library.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from engine.targets import TARGETS, BuildError, InstructionSet, Target, host
 
 ENGINE = Path(__file__).parent
 ROOT = ENGINE.parent
-BUILT = ROOT / "build" / "engine"
+BUILT = Path(os.environ.get("NLNET_ENGINE_BUILD", ROOT / "build" / "engine"))
 PACKAGE = ROOT / "src" / "nlnet" / "engine"
 
 # How the files that are compiled once for each instruction set may round. Matching finds the same
@@ -180,8 +182,11 @@ def program_flags(target: Target, compiler: Compiler) -> list[str]:
 
 
 def digest(files: Iterable[Path], *words: str) -> str:
-    """Return a name for the content of files and for words, such as those of a command."""
-    hashed = hashlib.sha256("\0".join(words).encode())
+    """Return a name for the content of files and for words, such as those of a command.
+
+    It is the same for equal files in another folder.
+    """
+    hashed = hashlib.sha256("\0".join(words).replace(str(ROOT), "").encode())
     for path in sorted(files):
         hashed.update(path.read_bytes())
     return hashed.hexdigest()[:16]

@@ -1,10 +1,19 @@
 """Runs the numerical tests as on smaller CPUs: ``python -m scripts.baseline``.
 
 Vectors of another width add in another order, and a multiply-add rounds once instead of twice. A
-test that passes on one CPU only would fail for somebody else. So they run once more for each of the
-engine's instruction sets that this CPU has besides its best one; and with the smallest of them,
-numpy, OpenBLAS and torch do without whatever this CPU has beyond their baseline, too. Arguments are
-passed on to pytest.
+test that passes on one CPU only would fail for somebody else. There are two kinds of passes:
+
+- With the smallest instruction set of the engine, numpy, OpenBLAS and torch do without whatever
+  this CPU has beyond their baseline, too. That protects every test from the rounding of this CPU:
+  there is no multiply-add anywhere, and all vectors are as short as they get.
+- For each of the engine's sets between that and the best one of this CPU, only the engine differs.
+  On a CPU with AVX-512 that is AVX2, which has multiply-add in vectors half as wide: what most
+  people have, and what neither the first pass nor the tests on the whole CPU compute with. Tests
+  that do not call the engine (``pytest.mark.engineless``, which is checked) would repeat to the bit
+  what they did on the whole CPU, so they are left out.
+
+So every set of the engine is met once, and every other library with all it has and with the least.
+Arguments are passed on to pytest.
 """
 
 from __future__ import annotations
@@ -26,6 +35,7 @@ from nlnet.engine.library import SET_VARIABLE, SETS, available_sets, instruction
 ROOT = Path(__file__).resolve().parent.parent
 
 # The core of OpenBLAS, by platform.machine().
+_NUMERICAL = "numerical and not slow"
 _SMALLEST_CORE = {"x86_64": "Nehalem", "AMD64": "Nehalem", "aarch64": "ARMV8", "arm64": "ARMV8"}
 
 
@@ -40,10 +50,22 @@ def smallest_environment() -> dict[str, str]:
     }
 
 
-def environments() -> list[dict[str, str]]:
-    """Return the smallest environment, and those of the engine's sets up to the best."""
+def passes() -> list[tuple[str, dict[str, str]]]:
+    """Return what to run, as pytest selects it by marks, and in which environment."""
     between = [name for name in available_sets()[1:] if SETS[name] != instruction_set()]
-    return [smallest_environment(), *({**os.environ, SET_VARIABLE: name} for name in between)]
+    return [
+        (_NUMERICAL, smallest_environment()),
+        *(
+            (f"{_NUMERICAL} and not engineless", {**os.environ, SET_VARIABLE: name})
+            for name in between
+        ),
+    ]
+
+
+def numerical_files() -> list[str]:
+    """Return where numerical tests are: the others need not be imported."""
+    files = (ROOT / "tests").glob("test_*.py")
+    return [*sorted(str(path) for path in files if "mark.numerical" in path.read_text()), "src"]
 
 
 def features() -> dict[str, Any]:
@@ -89,10 +111,10 @@ def main() -> int:
     full, smallest = features(), features_of_the_smallest()
     for library, value in full.items():
         print(f"{library}: {smallest[library]} instead of {value}")
-    command = [sys.executable, "-m", "pytest", "-m", "numerical and not slow", *sys.argv[1:]]
-    for environment in environments():
-        print(f"{SET_VARIABLE}={environment[SET_VARIABLE]}", flush=True)
-        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    command = [sys.executable, "-m", "pytest", *numerical_files(), *sys.argv[1:]]
+    for marks, environment in passes():
+        print(f"{SET_VARIABLE}={environment[SET_VARIABLE]}, {marks}", flush=True)
+        code = subprocess.run([*command, "-m", marks], cwd=ROOT, env=environment).returncode
         if code:
             return code
     return 0

@@ -77,21 +77,29 @@ def random_groups(shape: tuple[int, ...], config: NetworkConfig, seed: int = 2) 
 def brute_force(image: np.ndarray, config: NetworkConfig) -> np.ndarray:
     """Block matching by sorting all distances: `slow.match`, an offset at a time."""
     (height, width), size, radius = image.shape, config.patch_size, config.window // 2
-    exact = image.astype(np.float64)
-    patches = np.lib.stride_tricks.sliding_window_view(
-        np.pad(exact, size // 2, mode="symmetric"), (size, size)
-    )
+    padded = np.pad(image.astype(np.float64), size // 2, mode="symmetric")
     span = range(-radius, radius + 1)
     offsets = sorted(((dy, dx) for dy in span for dx in span), key=lambda o: o[0] ** 2 + o[1] ** 2)
     distances = np.full((height, width, len(offsets)), np.inf)
     for number, (dy, dx) in enumerate(offsets):
         if abs(dy) < height and abs(dx) < width:
+            squares = (
+                padded[_overlap(dy, len(padded)), _overlap(dx, len(padded[0]))]
+                - padded[_overlap(-dy, len(padded)), _overlap(-dx, len(padded[0]))]
+            ) ** 2
             rows, columns = _overlap(dy, height), _overlap(dx, width)
-            there = patches[_overlap(-dy, height), _overlap(-dx, width)]
-            squares = (patches[rows, columns] - there) ** 2
-            distances[rows, columns, number] = squares.sum(axis=(2, 3))
+            distances[rows, columns, number] = _sums(_sums(squares, size).T, size).T
     ranks = np.argsort(distances, axis=2, kind="stable")[:, :, : config.group_size]
     return np.array(offsets)[ranks]
+
+
+def _sums(values: np.ndarray, size: int) -> np.ndarray:
+    """Sums of `size` rows that follow each other."""
+    count = len(values) - size + 1
+    total = values[:count].copy()
+    for start in range(1, size):
+        total += values[start : start + count]
+    return total
 
 
 def _overlap(shift: int, length: int) -> slice:

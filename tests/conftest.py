@@ -14,6 +14,7 @@ from paths import PROJECT
 from pictures import DenoiseFile, random_image, small_model
 
 from nlnet.cli import main
+from nlnet.engine.jobs import Job
 from nlnet.images import ImageFile, read_pages, write_image
 from nlnet.model.model import Model
 
@@ -35,6 +36,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.numerical)
+
+
+@pytest.fixture(autouse=True)
+def _no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that are said not to call the engine, and so run less often, must not call it."""
+    if request.node.get_closest_marker("engineless") is not None:
+        monkeypatch.setattr(Job, "run", _refuse)
+
+
+def _refuse(*_: object) -> None:
+    raise AssertionError("It is marked as engineless, but calls the engine.")
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,15 @@ def test_sigma_alone_is_white_noise_to_the_bit(gray_model: Model) -> None:
     np.testing.assert_array_equal(denoise(image, gray_model, noise=record), result)
 
 
+def test_a_curve_in_one_channel_and_lines_in_others_are_found_and_removed() -> None:
+    ramp = np.tile(np.linspace(10, 240, 400), (320, 1))
+    bump = 4 + 12 * np.exp(-(((ramp - 120) / 45) ** 2))
+    sigma = np.dstack([np.sqrt(2 * ramp), bump, np.sqrt(4 * ramp)])
+    noisy = ramp[..., np.newaxis] + sigma * np.random.default_rng(0).standard_normal(sigma.shape)
+    assert nlnet.estimate_noise(noisy, data_range=255).kind == "curve"
+    assert nlnet.denoise(noisy, data_range=255).std(axis=0).mean() < 4  # of 4 to 30
+
+
 def test_white_noise_of_unknown_strength(gray_model: Model) -> None:
     image = scene()
     expected = denoise(image, gray_model, sigma=nlnet.estimate_sigma(image))

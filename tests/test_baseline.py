@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
+import numpy as np
 import pytest
+from paths import PROJECT
+
+import nlnet
+from nlnet.engine.library import SETS, available_sets, instruction_set
 
 pytest.importorskip("torch")
 baseline = pytest.importorskip("scripts.baseline")
@@ -18,3 +24,29 @@ def test_no_library_uses_more_than_the_baseline() -> None:
         "engine": "nlnet engine 1, SSE2",
         "torch": "DEFAULT",
     }
+
+
+def test_no_numerical_test_is_missed_by_looking_at_few_files() -> None:
+    """Neither a test module nor an example in a docstring, which count as numerical, too."""
+    chosen = set(baseline.numerical_files())
+    assert "src" in chosen
+    for path in PROJECT.glob("tests/*.py"):
+        text = path.read_text()
+        if path != Path(__file__) and ("mark.numerical" in text or "\n    >>> " in text):
+            assert str(path) in chosen or path.name == "conftest.py"
+
+
+def test_tests_that_do_not_call_the_engine_run_once_less() -> None:
+    (marks, environment), *others = baseline.passes()
+    assert "engineless" not in marks
+    assert environment["NLNET_INSTRUCTION_SET"] == available_sets()[0]
+    assert all("not engineless" in more for more, _ in others)
+    best = {name for name in available_sets() if SETS[name] == instruction_set()}
+    met = {environment["NLNET_INSTRUCTION_SET"] for _, environment in baseline.passes()}
+    assert met | best == set(available_sets())
+
+
+@pytest.mark.engineless
+def test_a_test_without_the_engine_cannot_call_it() -> None:
+    with pytest.raises(AssertionError, match="engineless"):
+        nlnet.denoise(np.zeros((16, 16), np.uint8), 25)

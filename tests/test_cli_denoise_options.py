@@ -263,8 +263,6 @@ def test_noise_per_page_or_per_stack(
     assert 5 < first < 10
     assert "found white noise" in capsys.readouterr().out.splitlines()[-1]
     assert "cannot be estimated per stack" in fails(*command, "--per-stack", "--sigma", 5)
-    zarr = ["denoise", source, "-o", tmp_path / "out.zarr", "--per-stack"]
-    assert "--per-stack is for stacks in memory" in fails(*zarr)
 
 
 def test_a_page_that_spoils_the_estimate_of_a_stack_is_named(

@@ -92,6 +92,24 @@ def test_what_was_removed_is_shown_around_gray() -> None:
     assert (unchanged[20:200, -400:-100] == 128).mean() > 0.9
 
 
+@pytest.mark.parametrize("draw", ["preview", "compare"])
+def test_dark_images_of_more_than_8_bits_are_not_drawn_black(draw: str) -> None:
+    bright = noisy_pixels(np.uint8)
+    pixels = {"bright": bright, "dark": bright.astype(np.uint16) * 4}  # of 65535
+
+    def drawn(pixels: np.ndarray) -> np.ndarray:
+        image = ImageFile(pixels)
+        if draw == "preview":
+            return preview_figure(outcome(image, image)).pixels
+        return compare(image, [("same", image)])[1].pixels
+
+    # The upper half of the first panel, without its caption.
+    shown = {name: drawn(values)[:400, :200].astype(float) for name, values in pixels.items()}
+    for figure in shown.values():
+        assert figure.std() > 20
+    assert np.corrcoef(shown["bright"].ravel(), shown["dark"].ravel())[0, 1] > 0.95
+
+
 def test_a_preview_is_upright(tmp_path: Path) -> None:
     exif = PIL.Image.Exif()
     exif[0x0112] = 6
@@ -176,19 +194,20 @@ def test_stacks_are_measured_page_by_page(
     }.items():
         np.save(tmp_path / f"{name}.npy", stack)
     files = [str(tmp_path / f"{name}.npy") for name in ("clean", "noisy")]
-    figures = [tmp_path / f"{page}.png" for page in (0, 2)]
-    for page, figure in zip((0, 2), figures, strict=True):
+    figures = [tmp_path / f"{page}.png" for page in (1, 3)]
+    for page, figure in zip((1, 3), figures, strict=True):
         assert main(["compare", *files, "-o", str(figure), "--page", str(page)]) == 0
     assert figures[0].read_bytes() != figures[1].read_bytes()
     said = capsys.readouterr().out.splitlines()
     pairs = zip(clean, np.clip(noisy, 0, 1), strict=True)
     expected = np.mean([psnr(*pair, data_range=1) for pair in pairs])
     assert float(said[1].split()[1]) == pytest.approx(expected, abs=2e-3)
-    assert said[2] == "These are means over 3 pages; the figure shows page 0."
+    assert said[2] == "These are means over 3 pages; the figure shows page 1."
     output = ["-o", tmp_path / "bad.png"]
     two = tmp_path / "two.npy"
     assert "has 2 pages, but the clean image 3 pages" in fails("compare", files[0], two, *output)
-    assert "--page is 3, but" in fails("compare", *files, *output, "--page", 3)
+    told = fails("compare", *files, *output, "--page", 4)
+    assert "--page is 4, but 'clean.npy' has 3 pages." in told
 
 
 @pytest.mark.parametrize("command", ["compare", "add-noise"])

@@ -139,6 +139,7 @@ def test_stacks_page_by_page(gray_model: Model, chunks: Any) -> None:
     )
 
 
+@pytest.mark.engineless
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
 @pytest.mark.parametrize("shape", [(61, 83), (70, 64, 3), (900, 500)])
 def test_the_estimate_is_that_of_the_whole(dtype: Any, shape: Any) -> None:

@@ -82,6 +82,7 @@ def largest_within_reach(reach: int) -> Any:
     return run
 
 
+@pytest.mark.engineless
 @pytest.mark.parametrize("shape", [(262, 263), (211, 180, 3)])
 @pytest.mark.parametrize("chunks", [(91, 83, 2), ((37, 174, 51), 180, 3), (11, 40, 3)])
 def test_scales_to_the_bit(shape: Any, chunks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +146,7 @@ def test_sigma_of_camera_noise() -> None:
     assert difference(noisy, (100, 97), **options) < NEAR_WITH_SCALES
 
 
+@pytest.mark.engineless
 @pytest.mark.parametrize("kind", ["white", "poisson", "camera"])
 @pytest.mark.parametrize("asked", [None, "white", "poisson", "camera"])
 @pytest.mark.parametrize("shape", [(900, 811), (320, 290, 3), (30, 21_000)])

@@ -13,7 +13,7 @@ from paths import PROJECT
 
 import nlnet
 from engine import compilers
-from engine.build import ENGINE, Build, build_for, units
+from engine.build import ENGINE, ROOT, Build, build_for, digest, units
 from engine.targets import host
 from nlnet.cli import main
 from nlnet.images import read_image
@@ -114,3 +114,13 @@ def test_the_example_in_c_refuses_what_is_no_pgm(
     assert done.returncode == 1
     assert re.fullmatch(r"denoise_pgm: the image is .+\n", done.stderr)
     assert not (tmp_path / "out.pgm").exists()
+
+
+def test_what_is_compiled_is_named_by_its_content_not_its_place(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a/x.h", "b/x.h", "c/x.h")]
+    for path, content in zip(files, ("int x;", "int x;", "int y;"), strict=True):
+        path.parent.mkdir()
+        path.write_text(content)
+    names = [digest([path], "cc", f"-I{ROOT / 'include'}") for path in files]
+    assert names[0] == names[1] != names[2]
+    assert names[0] == digest(files[:1], "cc", "-I/include") != digest(files[:1], "cc", "-I/src")

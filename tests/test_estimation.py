@@ -13,7 +13,7 @@ from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
 from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 
 
 def scene(height: int = 160, width: int = 200, channels: int = 1) -> np.ndarray:

@@ -15,7 +15,7 @@ import tifffile
 
 from nlnet import images
 from nlnet.errors import FileError, InputError
-from nlnet.images import ImageFile, read_image
+from nlnet.images import ImageFile, read_image, read_pages
 
 
 def save(image: PIL.Image.Image, path: Path, **options: Any) -> Path:
@@ -141,3 +141,14 @@ def test_a_large_compressed_strip_is_no_bomb(tmp_path: Path) -> None:
     pixels = np.zeros((5300, 5000, 2), np.uint8).view(np.uint16)[..., 0]
     path = imwrite(tmp_path / "a.tif", pixels, compression="zlib", rowsperstrip=5300)
     assert read_image(path).pixels.shape == (5300, 5000)
+
+
+def test_what_pages_lose_is_named_once(tmp_path: Path) -> None:
+    named = [[(285, "s", 0, "a name", True)], []]
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        for number, tags in enumerate(named):
+            page = np.full((8, 9), number, np.uint8)
+            file.write(page, metadata=None, description=f"Page {number}", extratags=tags)
+    pages = read_pages(tmp_path / "a.tif")
+    said = images.losses_of_pages("a.npy", pages)
+    assert said == ("npy has no place for EXIF, PageName: left out",)

@@ -15,7 +15,14 @@ from pictures import DenoiseFile, noisy_pixels
 
 from nlnet import images
 from nlnet.errors import FileError, InputError
-from nlnet.images import ImageFile, read_image, read_pages, write_image, write_pages
+from nlnet.images import (
+    ImageFile,
+    read_image,
+    read_pages,
+    tiff_writing,
+    write_image,
+    write_pages,
+)
 
 ASCII, SHORT, LONG, DOUBLE, BYTES = 2, 3, 4, 12, 1
 
@@ -155,8 +162,11 @@ def random_values(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("suffix", [".tif", ".npy"])
-def test_depths_are_kept(tmp_path: Path, dtype: str, channels: int, suffix: str) -> None:
-    bands = random_values(dtype, (300, 211, channels))
+def test_depths_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, channels: int, suffix: str
+) -> None:
+    monkeypatch.setattr(tiff_writing, "_STRIP_BYTES", 2**11)  # several strips, the last one shorter
+    bands = random_values(dtype, (41, 53, channels))
     pixels = bands[..., 0] if channels < 3 else bands[..., :3]
     image = ImageFile(pixels, bands[..., -1] if channels in (2, 4) else None)
     write_pages(tmp_path / f"a{suffix}", [image, image])
@@ -166,7 +176,9 @@ def test_depths_are_kept(tmp_path: Path, dtype: str, channels: int, suffix: str)
         np.testing.assert_array_equal(page.alpha, image.alpha)
     if suffix == ".tif":
         other = tifffile.imread(tmp_path / "a.tif", key=1)
-        np.testing.assert_array_equal(other.reshape(300, 211, -1), bands.reshape(300, 211, -1))
+        np.testing.assert_array_equal(other.reshape(41, 53, -1), bands.reshape(41, 53, -1))
+        with tifffile.TiffFile(tmp_path / "a.tif") as file:
+            assert len(file.pages[0].dataoffsets) > 1
 
 
 @pytest.mark.parametrize("dtype", ["int16", "uint32", "float16", "float64"])

@@ -173,6 +173,7 @@ def test_halving_leaves_nothing_hidden_in() -> None:
 # Estimates
 
 
+@pytest.mark.engineless
 @pytest.mark.parametrize("side", [150, 800])
 def test_estimates(side: int) -> None:
     """Of small images to the bit, of a sample of large ones within what the sample allows."""

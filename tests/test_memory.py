@@ -47,15 +47,17 @@ def measure(shape: tuple[int, ...], **options: object) -> int:
     return int(done.stdout)
 
 
+# As wide as 8 megapixels, but not as high: memory grows with the width, so a pixel of the whole
+# image takes less.
 @pytest.mark.parametrize(
-    ("shape", "limit"), [((2450, 3266), 64), ((2450, 3266, 3), 112)], ids=["gray", "color"]
+    ("shape", "limit"), [((800, 3266), 64), ((800, 3266, 3), 112)], ids=["gray", "color"]
 )
-def test_8_megapixels_take_few_bytes_a_pixel(shape: tuple[int, ...], limit: int) -> None:
+def test_a_wide_image_takes_few_bytes_a_pixel(shape: tuple[int, ...], limit: int) -> None:
     pixels = shape[0] * shape[1]
     assert 0 < measure(shape) < limit * pixels
 
 
 def test_max_memory_is_kept() -> None:
     limit = 40_000_000
-    shape = (1500, 2000)
+    shape = (600, 2000)
     assert measure(shape) > limit > measure(shape, max_memory=limit) > 0

@@ -17,7 +17,7 @@ from nlnet.noise import add_noise
 from nlnet.noise.blocks import halve, sample_tiles
 from nlnet.noise.deciding import pyramid_sigmas
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 
 KERNELS = {"pairs": [1, 1], "triples": [1, 2, 1], "fives": [1, 4, 6, 4, 1]}
 
@@ -179,7 +179,6 @@ def test_a_curve_in_one_channel_and_lines_in_others() -> None:
     assert found.kind == "curve"
     assert [bool(level.nodes) for level in found.levels] == [False, True, False]
     assert found.levels[2].gain == pytest.approx(4, rel=0.1)
-    assert nlnet.denoise(noisy, data_range=255).std(axis=0).mean() < 4  # of 4 to 30
 
 
 def test_photons_in_integers() -> None:

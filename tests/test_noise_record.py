@@ -13,7 +13,7 @@ from nlnet import Noise
 from nlnet.errors import InputError
 from nlnet.noise.record import Level
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 
 CURVE = Noise("curve", None, (Level(nodes=((0.0, 2.0), (100.0, 6.0), (300.0, 4.0))),))
 CAMERA = Noise("camera", 12.0, (Level(read=12.0),), (1.0, 1.5, 2.5), certainty=0.7)

@@ -16,7 +16,7 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import odd_from_half
 from nlnet.network.potentials import cubic_basis, table_intervals, table_step
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 
 FREE = NetworkConfig(odd=False)
 CONFIGS = {

@@ -8,7 +8,7 @@ import pytest
 from nlnet.noise.record import Level
 from nlnet.noise.stabilisation import Anscombe, Curve
 
-pytestmark = pytest.mark.numerical
+pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 
 SAMPLES = 200_000
 

@@ -13,11 +13,12 @@ from starlette.testclient import TestClient
 from web_server import client_of, post, told
 
 import nlnet
+from nlnet.files.data_range import Range
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import format_of
 from nlnet.model.model import Model
 from nlnet.network import color
-from nlnet.web.display import Range, to_8_bits
+from nlnet.web.display import to_8_bits
 
 GRAY = encode(ImageFile(random_image()), ".png")
 COLOR = encode(ImageFile(random_image((20, 24, 3))), ".png")

@@ -83,9 +83,8 @@ def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
     whole = from_planes(planes, axis).shape
     if mask.shape == whole:
         return np.asarray(to_planes(mask, axis).any(axis=0))
-    raise InputError(
-        f"The mask has shape {mask.shape}, but must be {planes.shape[1:]}, or {whole} as the image."
-    )
+    wanted = f"{planes.shape[1:]}" + ("" if whole == planes.shape[1:] else f" or {whole}")
+    raise InputError(f"The mask has shape {mask.shape}, but must be {wanted}, as the image.")
 
 
 def fill(planes: Array, hidden: Mask) -> Array:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn, Protocol
 
 from nlnet.cli.messages import error_line
+from nlnet.errors import reason_of
 
 EXIT_ERROR = 2
 
+_MAX_TEXT = 2**24
+"""Characters of a text file that are read, in case it is no list of numbers but an image."""
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -65,12 +69,16 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
     """Add the option ``--sigma``: required, or None if it may be left to be estimated."""
     wanted = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
+    pages = (
+        "; for the pages of a stack one each, such as 10,12,15, or a text file of them; or auto to "
+        "estimate it (default: auto)"
+    )
     parser.add_argument(
         "--sigma",
-        type=_sigma_or_auto if automatic else _sigma,
+        type=_sigmas_or_auto if automatic else _sigma,
         required=not automatic,
         metavar="S",
-        help=f"{wanted}, or auto to estimate it (default: auto)" if automatic else wanted,
+        help=wanted + pages if automatic else wanted,
     )
 
 
@@ -167,13 +175,35 @@ def _sigma(text: str) -> float:
     return number
 
 
-def _sigma_or_auto(text: str) -> float | None:
+def _sigmas_or_auto(text: str) -> float | tuple[float, ...] | None:
+    """Parse a number, several with commas between, or the name of a text file of them."""
     if text == "auto":
         return None
     try:
-        return _sigma(text)
+        sigmas = tuple(map(_sigma, text.split(",")))
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or 'auto'") from error
+        # Only now: a file may well be called 25.
+        if not os.path.isfile(text):
+            raise argparse.ArgumentTypeError(
+                f"{error}; or several with commas, a text file of them, or 'auto'"
+            ) from error
+        sigmas = _sigmas_in(text)
+    return sigmas if len(sigmas) > 1 else sigmas[0]
+
+
+def _sigmas_in(name: str) -> tuple[float, ...]:
+    """Read a text file of numbers, with commas or white space between."""
+    try:
+        with open(name, encoding="utf-8-sig") as file:
+            words = file.read(_MAX_TEXT).replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"cannot read {name!r}: {reason_of(error)}") from error
+    if not words:
+        raise argparse.ArgumentTypeError(f"the file {name!r} has no number in it")
+    try:
+        return tuple(map(_sigma, words))
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"in the file {name!r}, {error}") from error
 
 
 def positive_number(text: str) -> float:

@@ -13,7 +13,7 @@ from nlnet.cli.arguments import (
     add_data_range,
     add_max_pixels,
     add_overwrite,
-    whole_number,
+    positive,
 )
 from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
@@ -50,10 +50,10 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--page",
-        type=whole_number,
-        default=0,
+        type=positive,
+        default=1,
         metavar="N",
-        help="page of a stack to show, counted from 0 (default: 0)",
+        help="page of a stack to show (default: 1, the first)",
     )
     add_data_range(parser)
     add_max_pixels(parser)
@@ -72,9 +72,10 @@ def run(arguments: argparse.Namespace) -> None:
     limit = 1_000_000 * arguments.max_pixels
     clean, *stacks = [read_pages(path, max_pixels=limit) for path in paths]
     others = list(zip(names, stacks, strict=True))
-    page = arguments.page
+    page = arguments.page - 1
     if not page < len(clean):
-        raise InputError(f"--page is {page}, but {name!r} has {len(clean)} pages, counted from 0.")
+        held = "1 page" if len(clean) == 1 else f"{len(clean)} pages"
+        raise InputError(f"--page is {arguments.page}, but {name!r} has {held}.")
     white = arguments.data_range
     means = None
     if max(len(pages) for pages in (clean, *stacks)) > 1:
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
     for comparison in means or comparisons:
         print(f"{comparison.name:<{width}}  {comparison.psnr:8.3f}  {comparison.ssim:7.4f}")
     if means is not None:
-        print(f"These are means over {len(clean)} pages; the figure shows page {page}.")
+        print(f"These are means over {len(clean)} pages; the figure shows page {page + 1}.")
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:

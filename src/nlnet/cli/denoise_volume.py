@@ -49,11 +49,6 @@ def denoise_out_of_core(
             "--mask is for images in memory, but not for zarr or work on a cluster; write NaN into "
             "a floating array, or give nlnet.dask.denoise a mask."
         )
-    if settings.per_stack:
-        raise InputError(
-            "--per-stack is for stacks in memory, but not for zarr or work on a cluster; give the "
-            "noise of a sample as a record ('nlnet noise --json', --noise)."
-        )
     _check_output(target, overwrite=arguments.overwrite, source=source)
     with needs_extra("dask", *_LIBRARIES):
         from nlnet.dask.out_of_core import denoise_volume

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,11 +21,14 @@ from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength
-from nlnet.errors import InputError
+from nlnet.errors import InputError, about
 from nlnet.files.one_file import Findings
+from nlnet.files.one_page import unclipped_note
+from nlnet.files.page_noise import sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
+from nlnet.noise.common import sampled_pages
 from nlnet.noise.deciding import pyramid_sigmas
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress
@@ -99,7 +103,10 @@ def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: T
             plans[index] = plan
         return plans
     settings = scheduler.settings
-    request = Request(_sigmas(array, volume, scheduler), settings.noise, settings.data_range)
+    noise = settings.noise
+    if settings.per_stack and volume.stacked:
+        noise = _noise_of_stack(array, volume, scheduler)
+    request = Request(_sigmas(array, volume, scheduler), noise, settings.data_range)
     lazy = plan_pages(array, request, channel_axis=volume.channel_axis, stacked=volume.stacked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they say is among the findings
@@ -109,19 +116,35 @@ def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: T
     return found
 
 
+def _noise_of_stack(array: da.Array, volume: Volume, scheduler: Scheduler) -> Noise:
+    """Estimate the noise of all pages from some of them, as if these were one tall image."""
+    settings = scheduler.settings
+    pages = volume.shape[: volume.stacked]
+    chosen = [np.unravel_index(number, pages) for number in sampled_pages(math.prod(pages))]
+    tall = da.concatenate([array[index] for index in chosen], axis=volume.image_axes[0])
+    request = Request(None, settings.noise, settings.data_range)
+    lazy = plan_pages(tall, request, channel_axis=volume.channel_axis, stacked=0)
+    plan: PagePlan = _compute_whole(lazy, scheduler).item()
+    return plan.noise
+
+
 def _sigmas(array: da.Array, volume: Volume, scheduler: Scheduler) -> Sigma:
     """Return sigma in the array's units, which settings have for a white of 255."""
     settings = scheduler.settings
     white = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
     if settings.sigma is None:
         return None
+    pages = volume.shape[: volume.stacked]
+    with about(repr(str(volume.path))):
+        given = sigmas_of_pages(settings.sigma, math.prod(pages))
+    sigmas = np.array(given, np.float64).reshape(pages)
     if white is not None:
-        return settings.sigma * white / 255
+        return np.asarray(sigmas * white / 255)
     # The range of each page's data, as `nlnet.denoise` takes it.
     axes = tuple(range(volume.stacked, volume.ndim))
     values = array.astype(np.float64)
     spans = _compute_whole(values.max(axis=axes) - values.min(axis=axes), scheduler)
-    return np.asarray(settings.sigma * np.where(spans == 0, 1.0, spans) / 255)
+    return np.asarray(sigmas * np.where(spans == 0, 1.0, spans) / 255)
 
 
 def _compute_whole(lazy: da.Array, scheduler: Scheduler) -> Array:
@@ -137,12 +160,8 @@ def _findings(
     notes = _notes(volume, target)
     ranged = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
     beyond = sum(plan.box is None for plan in noisy)
-    if ranged is not None and beyond:
-        which = "it has" if len(plans) == 1 else f"{beyond} of {len(plans)} pages have"
-        notes += (
-            f"{which} values that noise around a range from 0 to {ranged:g} does not explain: "
-            "nothing is clipped (--data-range says what white is)",
-        )
+    if ranged is not None:
+        notes += unclipped_note(beyond, len(plans), ranged)
     return Findings(
         tuple(
             0.0 if plan.noise.kind == "none" else plan.average * 255 / plan.span for plan in plans

@@ -41,6 +41,10 @@ _FAR_SHARE = 1e-3
 """If a larger share of the data is above 1.5 times the given range, the range is wrong."""
 
 
+class UnclippedWarning(UserWarning):
+    """Says that nothing is clipped, because values lie far outside of the data range."""
+
+
 def denoise(
     image: npt.ArrayLike,
     sigma: float | None = None,
@@ -218,6 +222,7 @@ def find_box(
         f"The image has values from {low:g} to {high:g}, which noise around a range from 0 to "
         f"{span:g} does not explain: nothing is clipped (clip=True clips, data_range says what "
         "white is).",
+        UnclippedWarning,
         stacklevel=3,
     )
     return None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.errors import InputError, about
 from nlnet.evaluation.metrics import SSIM_SIDE, psnr, ssim
-from nlnet.files.data_range import Scale, check_white, scale_of
+from nlnet.files.data_range import Scale, check_white, display_range, scale_of, white_of
 from nlnet.files.one_file import Outcome
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite
@@ -37,14 +37,19 @@ def preview_figure(outcome: Outcome, data_range: float | None = None) -> ImageFi
         np.nan_to_num(_on_255(image, data_range, scale))
         for image in (outcome.before, outcome.after)
     )
+    ends, stretched = _ends(outcome.before, data_range, scale)
     removed = before - after
     sigma = float(removed.std())
     # Three standard deviations reach from middle gray to black and white.
     gain = 127 / (3 * sigma) if sigma > 0 else 1.0
     found = "estimated" if outcome.findings.estimated else "given"
     panels = [
-        Panel(before, "before", f"noise of sigma {outcome.findings.sigmas[0]:.1f}, {found}"),
-        Panel(after, "after"),
+        Panel(
+            _between(before, ends),
+            "before",
+            f"noise of sigma {outcome.findings.sigmas[0]:.1f}, {found}{stretched}",
+        ),
+        Panel(_between(after, ends), "after"),
         Panel(128 + gain * removed, "removed", f"contrast x {gain:.1f}" if sigma > 0 else ""),
     ]
     return draw_panels(panels, detail_of=1)
@@ -85,11 +90,12 @@ def compare(
     """
     scale = scale_of(clean, data_range)
     truth = _truth(clean, name, data_range)
-    panels = [Panel(truth, name, "clean")]
+    ends, stretched = _ends(clean, data_range, scale)
+    panels = [Panel(_between(truth, ends), name, f"clean{stretched}")]
     comparisons = []
     for other_name, image in others:
         shown, comparison = _measure(truth, other_name, image, data_range, scale)
-        panels.append(Panel(shown, other_name, _format(comparison)))
+        panels.append(Panel(_between(shown, ends), other_name, _format(comparison)))
         comparisons.append(comparison)
     return comparisons, draw_panels(panels, centre)
 
@@ -160,6 +166,23 @@ def _on_255(image: ImageFile, data_range: float | None, clean: Scale) -> npt.NDA
     scale = scale_of(image, data_range, clean)
     scaled: npt.NDArray[np.float64] = (image.pixels - scale.black) * (255 / scale.span)
     return image.upright(scaled)
+
+
+def _ends(
+    image: ImageFile, data_range: float | None, scale: Scale
+) -> tuple[tuple[float, float], str]:
+    """Return the values, with white at 255, to show as black and white, and say if it is others."""
+    shown = display_range(image, white_of(image, data_range))
+    if not shown.stretched:
+        return (0.0, 255.0), ""
+    low, high = ((end - scale.black) * 255 / scale.span for end in (shown.low, shown.high))
+    return (low, high), ", contrast stretched"
+
+
+def _between(values: Array, ends: tuple[float, float]) -> Array:
+    """Scale values so that the ends become 0 and 255."""
+    low, high = ends
+    return np.asarray((values - low) * (255 / (high - low)))
 
 
 def _ssim(truth: Array, shown: Array) -> float:

@@ -1,4 +1,4 @@
-"""The values of black and white in an image, and whether its pixels fit them."""
+"""The values of black and white in an image, and whether its pixels fit them; those to show."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
 
 _SHARE = 1e-3
 _FAR = 0.5
+
+_SAMPLES = 250_000
+_DARK = 0.25
+"""Deeper images that stay below this share of white are stretched, or they would look black."""
+
+_BRIGHT = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,3 +86,38 @@ def check_white(image: ImageFile, data_range: float | None, name: str) -> None:
             f"{name!r} has values from {pixels.min():g} to {pixels.max():g}, but white is taken to "
             f"be {white:g}; say what it is with --data-range."
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The values that are shown as black and as white.
+
+    Parameters
+    ----------
+    low, high : float
+        In the image's units.
+    stretched : bool
+        Whether that is another range than the image's own.
+    """
+
+    low: float
+    high: float
+    stretched: bool = False
+
+
+def display_range(image: ImageFile, white: float) -> Range:
+    """Choose the range to show: the image's own, unless it would be all dark or all white."""
+    whole = Range(0.0, white)
+    if image.pixels.dtype == np.uint8:
+        return whole
+    step = max(1, int(np.sqrt(image.pixels.size / _SAMPLES)))
+    sample = image.pixels[::step, ::step].astype(np.float64)
+    finite = sample[np.isfinite(sample)]
+    if finite.size == 0:
+        return whole
+    low, high = np.quantile(finite, (0.001, 0.999))
+    dark, bright = high < _DARK * white, high > _BRIGHT * white or low < -white
+    signed = image.pixels.dtype.kind == "i"  # whose black is anywhere
+    if low < high and (dark or bright or signed):
+        return Range(float(low), float(high), stretched=True)
+    return whole

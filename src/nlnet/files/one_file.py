@@ -13,17 +13,19 @@ from nlnet.atomic import copy_file
 from nlnet.errors import InputError, about
 from nlnet.files.mask_file import page_mask
 from nlnet.files.one_page import (
+    CleanPage,
     find_page_noise,
     left_out_note,
-    page_planes,
     remove_page_noise,
+    unclipped_note,
 )
+from nlnet.files.page_noise import find_stack_noise, name_of_page, sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.images import (
     ImageFile,
     check_format,
     keeps_format,
-    losses,
+    losses_of_pages,
     read_pages,
     write_pages,
 )
@@ -31,7 +33,6 @@ from nlnet.images.raw_files import goes_to_libraw
 from nlnet.images.writing import PLAIN
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO
-from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
 
@@ -101,17 +102,19 @@ def denoise_file(
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
     estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
+    with about(f"{str(source)!r}"):
+        sigmas_given = sigmas_of_pages(settings.sigma, len(pages))
     if settings.per_stack and len(pages) > 1:
         settings = dataclasses.replace(settings, noise=_noise_of_stack(source, pages, settings))
     results: list[ImageFile] = []
     findings: list[_DenoisedPage] = []
     for number in range(len(pages)):
         page = pages[number] if number else first
-        with about(_name_of_page(source, number, len(pages))):
+        with about(name_of_page(str(source), number, len(pages))):
             mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
             report = one_of(progress or ignore, number, len(pages))
-            done = _denoise_page(page, settings, mask, report)
-        results.append(_for_writing(page, done.pixels, settings))
+            done = _denoise_page(page, sigmas_given[number], settings, mask, report)
+        results.append(_for_writing(page, done.clean.pixels, settings))
         findings.append(done)
     clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
     if clean and keeps_format(source, target):
@@ -119,10 +122,11 @@ def denoise_file(
         notes: tuple[str, ...] = ()
     else:
         write_pages(target, results, settings.writing)
-        lost = (losses(target, page, settings.writing) for page in results)
         notes = tuple(dict.fromkeys(note for page in results for note in page.notes))
-        notes += tuple(dict.fromkeys(note for page_notes in lost for note in page_notes))
-    notes += tuple(dict.fromkeys(note for done in findings for note in done.notes))
+        notes += losses_of_pages(target, results, settings.writing)
+    notes += tuple(dict.fromkeys(note for done in findings for note in done.clean.notes))
+    unclipped = sum(done.clean.unclipped for done in findings)
+    notes += unclipped_note(unclipped, len(findings), findings[0].white)
     notes += left_out_note(sum(done.left_out for done in findings))
     if estimated and settings.data_range is None:
         notes += _depth_hint(first)
@@ -130,23 +134,17 @@ def denoise_file(
     return Outcome(first, results[0], Findings(sigmas, estimated, notes, words))
 
 
-def _name_of_page(source: Path, number: int, count: int) -> str:
-    """Return what errors call a page."""
-    return f"{str(source)!r}" + (f", page {number + 1} of {count}" if count > 1 else "")
-
-
 def _noise_of_stack(source: Path, pages: Sequence[ImageFile], settings: Settings) -> Noise:
     """Estimate the noise of all pages together."""
-    white = settings.data_range or pages[0].data_range
-
-    def planes_of(number: int) -> Array:
-        with about(_name_of_page(source, number, len(pages))):
-            mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
-            return page_planes(pages[number], mask)[0]
-
+    count = len(pages)
     assert not isinstance(settings.noise, Noise)
-    with about(f"{str(source)!r}"):
-        return find_common_noise(len(pages), planes_of, white, settings.noise)
+    return find_stack_noise(
+        pages,
+        settings.noise,
+        settings.data_range,
+        name=str(source),
+        mask_of=lambda number: page_mask(settings.mask, number, count, settings.max_pixels),
+    )
 
 
 def _denoise_raw(
@@ -213,23 +211,27 @@ def _depth_hint(image: ImageFile) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _DenoisedPage:
-    """The pixels of a page, its noise if white is 255 and in words, and what to say."""
+    """A page, its noise if white is 255 and in words, and what else to say."""
 
-    pixels: Array
+    clean: CleanPage
+    white: float
     sigma: float
     noise: str
-    notes: tuple[str, ...] = ()
-    left_out: int = 0
+    left_out: int
 
 
 def _denoise_page(
-    page: ImageFile, settings: Settings, mask: Mask | None, progress: Progress
+    page: ImageFile,
+    sigma: float | None,
+    settings: Settings,
+    mask: Mask | None,
+    progress: Progress,
 ) -> _DenoisedPage:
-    found = find_page_noise(page, settings.sigma, settings.noise, settings.data_range, mask)
+    found = find_page_noise(page, sigma, settings.noise, settings.data_range, mask)
     words = str(found.record.scaled(255 / found.white))
     if found.record.kind == "none":
-        return _DenoisedPage(page.pixels, 0.0, words, left_out=found.left_out)
-    pixels, notes = remove_page_noise(
+        return _DenoisedPage(CleanPage(page.pixels), found.white, 0.0, words, found.left_out)
+    clean = remove_page_noise(
         page,
         found,
         strength=settings.strength,
@@ -240,4 +242,4 @@ def _denoise_page(
         device=settings.device,
         progress=progress,
     )
-    return _DenoisedPage(pixels, found.sigma, words, notes, found.left_out)
+    return _DenoisedPage(clean, found.white, found.sigma, words, found.left_out)

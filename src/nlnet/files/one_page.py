@@ -9,7 +9,7 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import denoise
+from nlnet.denoising.image import UnclippedWarning, denoise
 from nlnet.denoising.strength import Strength
 from nlnet.images import ImageFile
 from nlnet.inputs import check_dtype, check_finite, find_data_range
@@ -45,6 +45,25 @@ class PageNoise:
     def left_out(self) -> int:
         """Number of pixels that are left out."""
         return 0 if self.hidden is None else int(np.count_nonzero(self.hidden))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CleanPage:
+    """The pixels of a page without its noise.
+
+    Parameters
+    ----------
+    pixels : array
+        The pixels.
+    unclipped : bool
+        Whether nothing was clipped, because values lie far outside of the data range.
+    notes : tuple of str
+        What else there is to say.
+    """
+
+    pixels: Array
+    unclipped: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def page_planes(page: ImageFile, mask: Mask | None) -> tuple[Array, Mask | None]:
@@ -106,8 +125,8 @@ def remove_page_noise(
     max_memory: int | None = None,
     device: str = CPU,
     progress: Progress | None = None,
-) -> tuple[Array, tuple[str, ...]]:
-    """Return the pixels of a page without its noise, and what there is to say about them.
+) -> CleanPage:
+    """Remove the noise of a page.
 
     Parameters are those of `nlnet.denoise`; of a pair of strengths, gray pages take the first.
 
@@ -133,7 +152,30 @@ def remove_page_noise(
             device=device,
             progress=progress,
         )
-    return pixels, tuple(dict.fromkeys(str(warning.message).rstrip(".") for warning in told))
+    unclipped = any(issubclass(warning.category, UnclippedWarning) for warning in told)
+    others = [w.message for w in told if not issubclass(w.category, UnclippedWarning)]
+    return CleanPage(pixels, unclipped, tuple(dict.fromkeys(str(m).rstrip(".") for m in others)))
+
+
+def unclipped_note(
+    count: int, pages: int, white: float, option: str = "--data-range"
+) -> tuple[str, ...]:
+    """Say in how many pages nothing was clipped, if any.
+
+    Examples
+    --------
+    >>> for note in unclipped_note(2, 3, 1.0):
+    ...     print(note)
+    2 of 3 pages have values that noise around a range from 0 to 1 does not explain: nothing is \
+clipped (--data-range says what white is)
+    """
+    if count == 0:
+        return ()
+    which = "it has" if pages == 1 else f"{count} of {pages} pages have"
+    return (
+        f"{which} values that noise around a range from 0 to {white:g} does not explain: nothing "
+        f"is clipped ({option} says what white is)",
+    )
 
 
 def left_out_note(count: int) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ import dataclasses
 import os
 
 from nlnet.denoising.devices import CPU, check_device
-from nlnet.errors import InputError
 from nlnet.files.mask_file import read_masks
+from nlnet.files.page_noise import FileSigma, check_per_stack
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO, select_model
@@ -22,8 +22,9 @@ class Settings:
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the noise, if white is 255; None to estimate it for every page.
+    sigma : float, tuple of float or None
+        Standard deviation of the noise, if white is 255: one for all pages, or one for each; None
+        to estimate it.
     noise : str, Noise or None
         What the noise is, as for `nlnet.denoise`; None to find it out for every page.
     data_range : float or None
@@ -46,7 +47,7 @@ class Settings:
         as the files have. NaN is left out in any case.
     """
 
-    sigma: float | None = None
+    sigma: FileSigma = None
     noise: str | Noise | None = None
     model: str | os.PathLike[str] = AUTO
     data_range: float | None = None
@@ -71,10 +72,10 @@ class Settings:
         check_device(self.device)
         if self.mask is not None:
             read_masks(self.mask, self.max_pixels)
-        check_request(self.sigma, self.noise, span=255.0)
-        if self.per_stack and (self.sigma is not None or isinstance(self.noise, Noise)):
-            raise InputError(
-                "The noise is given, by sigma or as a record, so it cannot be estimated per stack."
-            )
+        sigmas = self.sigma if isinstance(self.sigma, tuple) else (self.sigma,)
+        for sigma in sigmas:
+            check_request(sigma, self.noise, span=255.0)
+        if self.per_stack:
+            check_per_stack(self.sigma, self.noise)
         if self.model != AUTO:
-            select_model(self.model, self.sigma or 25.0)
+            select_model(self.model, sigmas[0] or 25.0)

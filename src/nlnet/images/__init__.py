@@ -18,7 +18,7 @@ from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
 from nlnet.errors import InputError
 from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
-from nlnet.images.formats import SUFFIXES, check_holds, format_of, recognize
+from nlnet.images.formats import SUFFIXES, Format, check_holds, format_of, recognize
 from nlnet.images.raw_files import is_raw
 from nlnet.images.writing import (
     PLAIN,
@@ -42,6 +42,7 @@ __all__ = [
     "is_raw",
     "keeps_format",
     "losses",
+    "losses_of_pages",
     "read_image",
     "read_pages",
     "suffix_of",
@@ -199,7 +200,31 @@ def keeps_format(source: PathLike, target: PathLike) -> bool:
 
 def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> tuple[str, ...]:
     """Say what of an image the format of that suffix keeps in another way, or not at all."""
+    return losses_of_pages(path, [image], options)
+
+
+def losses_of_pages(
+    path: PathLike, pages: Sequence[ImageFile], options: WritingOptions = PLAIN
+) -> tuple[str, ...]:
+    """Say what of a stack the format keeps in another way, or not at all: each thing once."""
     target = format_of(path)
+    said = [note for page in pages for note in _changes(page, target, options)]
+    lost, moved = {}, False
+    for page in pages:
+        if page.metadata is not None:
+            channels = page.channels if target.gray else 3
+            names = page.metadata.lost_in(target.name, channels, target.metadata)
+            lost.update(dict.fromkeys(names))
+            moved |= "exif" in target.metadata and page.metadata.moves_maker_notes(target.name)
+    if lost:
+        said.append(f"{target.name} has no place for {', '.join(lost)}: left out")
+    if moved:
+        said.append("its maker's notes change their place, so programs may fail to read them")
+    return tuple(dict.fromkeys(said))
+
+
+def _changes(image: ImageFile, target: Format, options: WritingOptions) -> list[str]:
+    """Say which values of an image the format keeps in another way."""
     said = []
     if not target.gray and image.channels == 1:
         said.append(f"{target.name} has no gray images, so it is written as RGB")
@@ -210,14 +235,7 @@ def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) ->
     if target.name == "AVIF" and depth_of(image, options) == "uint16":
         said.append("AVIF has 12 bits at most, so values are rounded")
     said += changed_values(image, options, target.name, keeps_white=target.white)
-    if image.metadata is not None:
-        channels = image.channels if target.gray else 3
-        lost = image.metadata.lost_in(target.name, channels, target.metadata)
-        if lost:
-            said.append(f"{target.name} has no place for {', '.join(lost)}: left out")
-        if "exif" in target.metadata and image.metadata.moves_maker_notes(target.name):
-            said.append("its maker's notes change their place, so programs may fail to read them")
-    return tuple(said)
+    return said
 
 
 def _is_binary(alpha: Array | None) -> bool:

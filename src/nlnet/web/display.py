@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from nlnet.arrays import Array
+from nlnet.files.data_range import Range
 from nlnet.images import ImageFile
 from nlnet.images.formats import format_of
 from nlnet.images.libvips import VipsCodec
@@ -14,48 +15,8 @@ from nlnet.images.libvips import VipsCodec
 _BAND_VALUES = 2**20
 """Values that are scaled at once: floating copies of a whole image would be large."""
 
-_SAMPLES = 250_000
-_DARK = 0.25
-"""Deeper images that stay below this share of white are stretched, or they would look black."""
-
-_BRIGHT = 2.0
 _FAST = {"compression": 1}
 """Previews are made to be seen at once, not to be kept."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The values that are shown as black and as white.
-
-    Parameters
-    ----------
-    low, high : float
-        In the image's units.
-    stretched : bool
-        Whether that is another range than the image's own.
-    """
-
-    low: float
-    high: float
-    stretched: bool = False
-
-
-def display_range(image: ImageFile, white: float) -> Range:
-    """Choose the range to show: the image's own, unless it would be all dark or all white."""
-    whole = Range(0.0, white)
-    if image.pixels.dtype == np.uint8:
-        return whole
-    step = max(1, int(np.sqrt(image.pixels.size / _SAMPLES)))
-    sample = image.pixels[::step, ::step].astype(np.float64)
-    finite = sample[np.isfinite(sample)]
-    if finite.size == 0:
-        return whole
-    low, high = np.quantile(finite, (0.001, 0.999))
-    dark, bright = high < _DARK * white, high > _BRIGHT * white or low < -white
-    signed = image.pixels.dtype.kind == "i"  # whose black is anywhere
-    if low < high and (dark or bright or signed):
-        return Range(float(low), float(high), stretched=True)
-    return whole
 
 
 def to_8_bits(values: Array, shown: Range) -> Array:

@@ -53,7 +53,7 @@ def encode(
     options, notes = _options(pages[0], target, quality)
     if options.depth is not None:
         pages = [dataclasses.replace(page, data_range=white) for page in pages]
-    notes += images.losses(f"image{suffix}", pages[0], options)
+    notes += images.losses_of_pages(f"image{suffix}", pages, options)
     return images.encode_pages(pages, suffix, options), notes
 
 

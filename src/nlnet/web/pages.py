@@ -6,11 +6,11 @@ import dataclasses
 import os
 
 from nlnet.errors import InputError
-from nlnet.files.one_page import find_page_noise, left_out_note, remove_page_noise
+from nlnet.files.one_page import find_page_noise, remove_page_noise
 from nlnet.images import ImageFile
-from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
+from nlnet.noise.record import Noise
 from nlnet.progress import Progress
 from nlnet.web.catalog import Catalog
 from nlnet.web.settings import FormSettings
@@ -47,8 +47,14 @@ class Page:
         Its standard deviation on average over the page, if white is 255.
     estimate : float or None
         The same as it was measured, None if it was given.
+    white : float
+        Its value of white.
+    left_out : int
+        Number of pixels that are NaN.
+    unclipped : bool
+        Whether nothing was clipped.
     notes : tuple of str
-        What there is to say about it.
+        What else there is to say about it.
     """
 
     image: ImageFile
@@ -57,30 +63,48 @@ class Page:
     noise: str
     sigma: float
     estimate: float | None
+    white: float
+    left_out: int
+    unclipped: bool = False
     notes: tuple[str, ...] = ()
 
 
 def denoise_page(
-    page: ImageFile, settings: FormSettings, catalog: Catalog, progress: Progress
+    page: ImageFile,
+    sigma: float | None,
+    noise: str | Noise | None,
+    settings: FormSettings,
+    *,
+    catalog: Catalog,
+    progress: Progress,
 ) -> Page:
     """Denoise a page as the settings say.
+
+    Parameters
+    ----------
+    page : ImageFile
+        The page.
+    sigma, noise
+        What is known of the page's noise, as for `nlnet.files.one_page.find_page_noise`.
+    settings : FormSettings
+        What was asked for, for all pages.
+    catalog, progress
+        As for `nlnet.web.work.denoise_upload`.
 
     Raises
     ------
     InputError, ModelError, Cancelled
         As `nlnet.denoise`.
     """
-    noise = None if settings.noise == AUTO else settings.noise
-    found = find_page_noise(page, settings.sigma, noise, settings.data_range)
+    found = find_page_noise(page, sigma, noise, settings.data_range)
+    estimate = found.sigma if sigma is None else None
     kind, sigma = found.record.kind, found.sigma
-    estimate = sigma if settings.sigma is None else None
     words = _in_words(kind, sigma)
-    left_out = left_out_note(found.left_out)
     if kind == "none":
-        return Page(page, NO_MODEL, kind, words, 0.0, estimate, left_out)
+        return Page(page, NO_MODEL, kind, words, 0.0, estimate, found.white, found.left_out)
     model = catalog.choose(settings.model, page.channels, sigma)
     _check_width(page, model)
-    pixels, notes = remove_page_noise(
+    clean = remove_page_noise(
         page,
         found,
         strength=settings.strength,
@@ -89,8 +113,18 @@ def denoise_page(
         max_memory=_MAX_MEMORY,
         progress=progress,
     )
-    image = dataclasses.replace(page, pixels=pixels)
-    return Page(image, model.name, kind, words, sigma, estimate, notes + left_out)
+    return Page(
+        dataclasses.replace(page, pixels=clean.pixels),
+        model.name,
+        kind,
+        words,
+        sigma,
+        estimate,
+        found.white,
+        found.left_out,
+        clean.unclipped,
+        clean.notes,
+    )
 
 
 def _in_words(kind: str, sigma: float) -> str:

@@ -84,6 +84,9 @@ _PROBLEMS = {
     503: "The server is busy or stopping.",
     504: "The work took too long.",
 }
+_SIGMA = "(0?[.]0*[1-9][0-9]*|([1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-4])([.][0-9]+)?|255)"
+SIGMAS = f"^{_SIGMA}(,{_SIGMA})+$"
+"""A sigma for each page."""
 _FILE = {"type": "string", "format": "binary", "description": "The image file."}
 
 
@@ -105,7 +108,13 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         0,
         255,
         "Standard deviation of the noise, where white is 255 whatever the depth of the file; "
-        "'auto' measures it in the image. With noise 'poisson' it is always measured.",
+        "'auto' measures it in the image. With noise 'poisson' it is always measured. The pages of "
+        "a stack may have one each, with commas between.",
+    )
+    sigma["anyOf"].append({"type": "string", "pattern": SIGMAS})
+    per_stack = _choice(
+        ("no", "yes"),
+        "Whether noise that is not given is measured once for all pages of a stack, not for each.",
     )
     noise = _choice(NOISES, "The kind of noise; 'auto' finds out.")
     strength = {
@@ -137,6 +146,7 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         file=_FILE,
         sigma=sigma,
         noise=noise,
+        per_stack=per_stack,
         strength=strength,
         model=model,
         data_range=_DATA_RANGE,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from nlnet.errors import InputError
+from nlnet.files.page_noise import FileSigma, check_per_stack
 from nlnet.model.loading import AUTO
 from nlnet.web.catalog import Catalog
 
@@ -34,10 +35,13 @@ class FormSettings:
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the noise on the 0-255 scale; None to take what is estimated.
+    sigma : float, tuple of float or None
+        Standard deviation of the noise on the 0-255 scale: one for all pages, or one for each;
+        None to take what is estimated.
     noise : str
         One of `NOISES`.
+    per_stack : bool
+        Whether noise that is not given is estimated once for all pages, not for each.
     strength : float or pair of floats
         Share of the noise to remove: of all of it, or of luma and chroma.
     model : str
@@ -54,8 +58,9 @@ class FormSettings:
         The name by which the client asks how far it is.
     """
 
-    sigma: float | None = None
+    sigma: FileSigma = None
     noise: str = AUTO
+    per_stack: bool = False
     strength: float | tuple[float, float] = 1.0
     model: str = AUTO
     data_range: float | None = None
@@ -78,14 +83,15 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
         If a field holds something else than it may.
     """
     settings = FormSettings(
-        sigma=_number(fields, "sigma", 0.0, 255),
+        sigma=_sigma(fields),
         noise=_choice(fields, "noise", NOISES),
+        per_stack=_yes(fields, "per_stack"),
         strength=_strength(fields.get("strength", "1")),
         model=fields.get("model", AUTO),
         data_range=parse_data_range(fields),
         format=_choice(fields, "format", (SAME_FORMAT, *OUTPUTS)),
         quality=_quality(fields.get("quality", str(JPEG_QUALITY))),
-        preview=_choice(fields, "preview", ("no", "yes")) == "yes",
+        preview=_yes(fields, "preview"),
         job=parse_key(fields),
     )
     catalog.check(settings.model)
@@ -94,12 +100,17 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
             "sigma is given together with noise 'poisson', whose strength grows with brightness; "
             "leave sigma out, or choose another noise."
         )
+    if settings.per_stack:
+        check_per_stack(settings.sigma, settings.noise)
     return settings
 
 
 def parse_data_range(fields: Mapping[str, str]) -> float | None:
     """Return the value of white that a form names, if it does."""
-    return _number(fields, "data_range", LEAST_WHITE, MOST_WHITE)
+    text = fields.get("data_range", AUTO)
+    if text == AUTO:
+        return None
+    return _number(text, LEAST_WHITE, MOST_WHITE, f"data_range is {text[:40]!r}")
 
 
 def parse_key(fields: Mapping[str, str]) -> str | None:
@@ -112,11 +123,18 @@ def parse_key(fields: Mapping[str, str]) -> str | None:
     return key
 
 
-def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> float | None:
-    """Return a number above `least`, None for ``auto``."""
-    text = fields.get(name, AUTO)
+def _sigma(fields: Mapping[str, str]) -> FileSigma:
+    """Return the sigma of a form: one, several with commas between, or None for ``auto``."""
+    text = fields.get("sigma", AUTO)
     if text == AUTO:
         return None
+    given = f"sigma is {text[:40]!r}"
+    sigmas = tuple(_number(part, 0.0, 255, given) for part in text.split(","))
+    return sigmas if len(sigmas) > 1 else sigmas[0]
+
+
+def _number(text: str, least: float, most: float, given: str) -> float:
+    """Return a number above `least`; the error begins with what was given."""
     try:
         number = float(text)
     except ValueError:
@@ -124,10 +142,13 @@ def _number(fields: Mapping[str, str], name: str, least: float, most: float) -> 
     # Written so that NaN does not pass.
     if not least < number <= most:
         raise InputError(
-            f"{name} is {text[:40]!r}, but must be {AUTO!r} or a number above {least:g} and "
-            f"at most {most:g}."
+            f"{given}, but must be {AUTO!r} or a number above {least:g} and at most {most:g}."
         )
     return number
+
+
+def _yes(fields: Mapping[str, str], name: str) -> bool:
+    return _choice(fields, name, ("no", "yes")) == "yes"
 
 
 def _choice(fields: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:

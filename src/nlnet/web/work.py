@@ -8,10 +8,14 @@ from collections.abc import Sequence
 
 from nlnet import images
 from nlnet.errors import Cancelled, InputError, NLNetError
-from nlnet.files.data_range import white_of
+from nlnet.files.data_range import Range, display_range, white_of
+from nlnet.files.one_page import left_out_note, unclipped_note
+from nlnet.files.page_noise import find_stack_noise, sigmas_of_pages
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import recognize
+from nlnet.model.loading import AUTO
+from nlnet.noise.record import Noise
 from nlnet.progress import Progress, one_of
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
@@ -99,22 +103,31 @@ def denoise_upload(
     pages = _read(data, filename, max_pixels)
     first = pages[0]
     white = white_of(first, settings.data_range)
-    shown = display.display_range(first, white)
+    shown = display_range(first, white)
     if progress(0.0) is False:
         raise Cancelled("The client does not wait for the result any more.")
+    kind = None if settings.noise == AUTO else settings.noise
+    noise: str | Noise | None = kind
+    if settings.per_stack and len(pages) > 1:
+        noise = find_stack_noise(pages, kind, settings.data_range, name=filename)
     results = [
         denoise_page(
             pages[number] if number else first,
+            sigma,
+            noise,
             settings,
-            catalog,
-            one_of(progress, number, len(pages)),
+            catalog=catalog,
+            progress=one_of(progress, number, len(pages)),
         )
-        for number in range(len(pages))
+        for number, sigma in enumerate(sigmas_of_pages(settings.sigma, len(pages)))
     ]
     own = images.suffix_of(data, filename)
     suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
     untouched = all(result.model == NO_MODEL for result in results)
     notes = first.notes + tuple(dict.fromkeys(note for page in results for note in page.notes))
+    unclipped = sum(page.unclipped for page in results)
+    notes += unclipped_note(unclipped, len(results), results[0].white, "data_range")
+    notes += left_out_note(sum(page.left_out for page in results))
     if untouched and suffix == own:
         encoded = data
     else:
@@ -148,11 +161,11 @@ def show_file(data: bytes, filename: str, *, data_range: float | None, max_pixel
     """Return the first page of an image file as a PNG file of 8 bits, for programs that show it."""
     first = _read(data, filename, max_pixels)[0]
     white = white_of(first, data_range)
-    shown = display.display_range(first, white)
+    shown = display_range(first, white)
     return Shown(display.to_png(first, shown, white), shown.stretched)
 
 
-def _preview(image: ImageFile, shown: display.Range, white: float) -> Shown | None:
+def _preview(image: ImageFile, shown: Range, white: float) -> Shown | None:
     try:
         return Shown(display.to_png(image, shown, white), shown.stretched)
     except (MemoryError, NLNetError):
