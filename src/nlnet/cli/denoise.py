@@ -29,6 +29,7 @@ from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import FileError, InputError, reason_of
+from nlnet.model.defaults import QUALITIES
 
 if TYPE_CHECKING:
     from nlnet.files.settings import Settings
@@ -46,7 +47,7 @@ EPILOG = """\
 examples:
   nlnet denoise noisy.png -o clean.png
   nlnet denoise noisy.png -o clean.png --sigma 25 --preview look.png
-  nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --model gray-7x7
+  nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --quality best
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.5,1
   nlnet denoise cells.tif -o cells-clean.tif --noise poisson
@@ -132,7 +133,12 @@ def _add_noise_options(parser: Parser) -> None:
         "--model",
         default="auto",
         metavar="M",
-        help="family, model name or model file (default: gray-5x5 or color-5x5)",
+        help="family, model name or model file (default: auto, which --quality chooses)",
+    )
+    parser.add_argument(
+        "--quality",
+        choices=QUALITIES,
+        help="which model to use if none is named: best takes longer (default: fast)",
     )
     parser.add_argument(
         "--strength",
@@ -184,6 +190,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = Settings(
         sigma=arguments.sigma,
         model=arguments.model,
+        quality=arguments.quality,
         data_range=arguments.data_range,
         strength=arguments.strength,
         noise=_noise(arguments.noise),

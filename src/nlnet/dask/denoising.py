@@ -24,7 +24,16 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.model.loading import AUTO, ModelLike, choose_model, family_of, load_model, shipped_models
+from nlnet.model.family import Family
+from nlnet.model.loading import (
+    AUTO,
+    ModelLike,
+    check_quality,
+    choose_model,
+    family_of,
+    load_model,
+    shipped_models,
+)
 from nlnet.model.model import Model
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
@@ -38,6 +47,7 @@ def denoise(
     strength: Strength = 1.0,
     mask: Any = None,
     model: ModelLike = AUTO,
+    quality: str | None = None,
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
@@ -78,6 +88,8 @@ def denoise(
         values are looked at for another reason, leaving out more than half of a page is an error.
     model : str, path or Model, optional
         As for `nlnet.denoise`. A model file is read here, not where the chunks are computed.
+    quality : str, optional
+        As for `nlnet.denoise`.
     data_range : float, optional
         As for `nlnet.denoise`, for every page.
     channel_axis : int, optional
@@ -133,6 +145,7 @@ def denoise(
         hidden=hidden,
         strength=strength,
         model=model,
+        quality=quality,
         channel_axis=channel_axis,
         threads=threads,
         max_memory=max_memory,
@@ -149,6 +162,7 @@ def denoise_pages(
     hidden: da.Array | None = None,
     strength: Strength,
     model: ModelLike,
+    quality: str | None,
     channel_axis: int | None,
     threads: int,
     max_memory: int | None,
@@ -166,20 +180,22 @@ def denoise_pages(
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
     hidden : dask array, optional
         Which pixels are left out, of the shape of the pages and (H, W).
-    strength, model, channel_axis, threads, max_memory, device
+    strength, model, quality, channel_axis, threads, max_memory, device
         As for :func:`denoise`.
     """
     check_count("threads", threads)
     check_count("max_memory", max_memory)
+    check_quality(quality, model)
     page = stand_in(array, plans.ndim)
     (rows, columns), channel = image_axes(page, channel_axis)
     height, width = page.shape[rows], page.shape[columns]
     channels = 1 if channel is None else page.shape[channel]
-    chosen, reach = find_network(model, channels)
+    chosen, reach = find_network(model, channels, quality)
     check_size(height, width, chosen.config)
     shape = (channels, height, width)
     work = Work(
-        model=chosen if _is_own(model) else model,
+        model=_to_send(model),
+        quality=quality,
         reach=reach,
         shape=shape,
         image_axes=(rows, columns),
@@ -192,12 +208,12 @@ def denoise_pages(
     return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden)
 
 
-def find_network(model: ModelLike, channels: int) -> tuple[Model, int]:
+def find_network(model: ModelLike, channels: int, quality: str | None = None) -> tuple[Model, int]:
     """Return one of the models that may be chosen, and the reach of the one that reaches furthest.
 
     Which of a family it will be depends on sigma, which may not be known yet.
     """
-    chosen = choose_model(model, channels, sigma=25.0)
+    chosen = choose_model(model, channels, sigma=25.0, quality=quality)
     reaches = [chosen.config.reach]
     if not _is_own(model):
         family = family_of(chosen.name) if model == AUTO else model
@@ -206,7 +222,14 @@ def find_network(model: ModelLike, channels: int) -> tuple[Model, int]:
     return chosen, max(reaches)
 
 
+def _to_send(model: ModelLike) -> ModelLike:
+    """Return what goes along with the chunks: the name of a model of ours, or one of the user's."""
+    if isinstance(model, (Model, Family)) or not _is_own(model):
+        return model
+    return load_model(model)
+
+
 def _is_own(model: ModelLike) -> bool:
-    """Tell a model of the user's, which goes along with the chunks, from the name of ours."""
+    """Tell a model of the user's from the name of ours."""
     shipped = shipped_models()
     return not (model == AUTO or model in shipped or model in set(map(family_of, shipped)))

@@ -28,7 +28,7 @@ from nlnet.inputs import (
     to_planes,
 )
 from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO, ModelLike, choose_model
+from nlnet.model.loading import AUTO, ModelLike, check_quality, choose_model
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, Report, ignore
@@ -49,6 +49,7 @@ def denoise(
     strength: Strength = 1.0,
     mask: npt.ArrayLike | None = None,
     model: ModelLike = AUTO,
+    quality: str | None = None,
     data_range: float | None = None,
     channel_axis: int | None = None,
     clip: bool | None = None,
@@ -88,6 +89,9 @@ def denoise(
         nearest log sigma is used; one model of a family (``"gray-5x5-s25"``); a model file; or a
         loaded model. ``"auto"`` is the 5x5 family that fits the image. The image is scaled so that
         its noise has the strength that the model was trained for.
+    quality : str, optional
+        Which model ``"auto"`` is: ``"fast"`` (the default), or ``"best"``, which takes longer. Not
+        together with another model.
     data_range : float, optional
         The value of white; black is 0. By default 255 for uint8, 65535 for uint16, 1.0 for
         floating images, and the range of the data for other integers.
@@ -160,6 +164,7 @@ def denoise(
     shares = check_strength(strength, len(planes))
     check_finite(planes)
     check_device(device)
+    check_quality(quality, model)
 
     report = ignore if progress is None else _stoppable(progress)
     decided = decide_noise(planes, span, sigma, noise)
@@ -175,7 +180,7 @@ def denoise(
         report(1.0)
         return with_mask_of(image, pixels.copy())
     network = Network(
-        choose=lambda sigma: choose_model(model, len(planes), sigma),
+        choose=lambda sigma: choose_model(model, len(planes), sigma, quality),
         threads=threads,
         max_memory=max_memory,
         device=device,

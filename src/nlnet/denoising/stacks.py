@@ -17,7 +17,7 @@ from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
 from nlnet.inputs import check_finite
 from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO, ModelLike
+from nlnet.model.loading import AUTO, ModelLike, check_quality
 from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
@@ -33,6 +33,7 @@ def denoise_stack(
     mask: Any = None,
     rgb: bool | None = None,
     model: ModelLike = AUTO,
+    quality: str | None = None,
     data_range: float | None = None,
     clip: bool | None = None,
     threads: int | None = None,
@@ -71,7 +72,7 @@ def denoise_stack(
     rgb : bool, optional
         Whether the last axis holds colors, which is ``layer.rgb`` in napari. By default it does if
         there are more than two axes and the last has length 3 or 4.
-    model, data_range, clip, threads, max_memory, device
+    model, quality, data_range, clip, threads, max_memory, device
         As for :func:`nlnet.denoise`, for every page.
     progress : callable, optional
         As for :func:`nlnet.denoise`, with the share of all the work.
@@ -107,6 +108,7 @@ def denoise_stack(
     pages: tuple[int, ...] = data.shape[:-image_axes]
     sigmas = sigma_of_pages(sigma, pages)
     masks = _Masks(mask, data.shape, image_axes)
+    check_quality(quality, model)
     check_pages(sigmas, noise, np.dtype(data.dtype), data_range)
     count = math.prod(pages)
     if sigma is None and not per_page and not isinstance(noise, Noise) and count > 0:
@@ -116,6 +118,7 @@ def denoise_stack(
         noise=noise,
         strength=strength,
         model=model,
+        quality=quality,
         data_range=data_range,
         clip=clip,
         threads=threads,

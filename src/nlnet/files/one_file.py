@@ -177,6 +177,7 @@ def _denoise_raw(
         target,
         RawSettings(
             strength=settings.strength,
+            quality=settings.quality,
             noise=settings.noise if isinstance(settings.noise, Noise) else None,
             development=settings.development,
             writing=settings.writing,
@@ -234,6 +235,7 @@ def _denoise_page(
         found,
         strength=settings.strength,
         model=settings.model,
+        quality=settings.quality,
         data_range=settings.data_range,
         threads=settings.threads,
         max_memory=settings.max_memory,

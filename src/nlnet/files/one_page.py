@@ -101,6 +101,7 @@ def remove_page_noise(
     *,
     strength: Strength,
     model: ModelLike,
+    quality: str | None = None,
     data_range: float | None,
     threads: int | None = None,
     max_memory: int | None = None,
@@ -126,6 +127,7 @@ def remove_page_noise(
             strength=strength,
             mask=found.hidden,
             model=model,
+            quality=quality,
             # Not that of the dtype, or values beyond it would be an error.
             data_range=data_range or page.data_range,
             threads=threads,

@@ -10,7 +10,7 @@ from nlnet.errors import InputError
 from nlnet.files.mask_file import read_masks
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
-from nlnet.model.loading import AUTO, select_model
+from nlnet.model.loading import AUTO, check_quality, select_model
 from nlnet.noise.deciding import check_request
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
@@ -37,7 +37,7 @@ class Settings:
         Quality, depth and background of the files that are written.
     development : Development
         How LibRaw makes pictures of raw files.
-    model, threads, max_memory, device
+    model, quality, threads, max_memory, device
         As for `nlnet.denoise`.
     per_stack : bool
         Whether noise that is not given is estimated once for all pages of a file, not for each.
@@ -49,6 +49,7 @@ class Settings:
     sigma: float | None = None
     noise: str | Noise | None = None
     model: str | os.PathLike[str] = AUTO
+    quality: str | None = None
     data_range: float | None = None
     strength: float | tuple[float, float] = 1.0
     threads: int | None = None
@@ -76,5 +77,6 @@ class Settings:
             raise InputError(
                 "The noise is given, by sigma or as a record, so it cannot be estimated per stack."
             )
+        check_quality(self.quality, self.model)
         if self.model != AUTO:
             select_model(self.model, self.sigma or 25.0)

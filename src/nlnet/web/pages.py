@@ -78,13 +78,15 @@ def denoise_page(
     left_out = left_out_note(found.left_out)
     if kind == "none":
         return Page(page, NO_MODEL, kind, words, 0.0, estimate, left_out)
-    model = catalog.choose(settings.model, page.channels, sigma)
+    model = catalog.choose(settings.model, page.channels, sigma, settings.quality)
     _check_width(page, model)
+    request = catalog.request(settings.model, page.channels, sigma)
     pixels, notes = remove_page_noise(
         page,
         found,
         strength=settings.strength,
-        model=catalog.request(settings.model, page.channels, sigma),
+        model=request,
+        quality=settings.quality if request == AUTO else None,
         data_range=settings.data_range,
         max_memory=_MAX_MEMORY,
         progress=progress,

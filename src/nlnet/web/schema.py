@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from nlnet.model.defaults import QUALITIES
 from nlnet.model.loading import AUTO
 from nlnet.web.output import MEDIA_TYPES
 from nlnet.web.settings import (
@@ -122,6 +123,12 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
     )
     formats = _choice((SAME_FORMAT, *OUTPUTS), "The format of the result.")
     quality = {
+        "type": "string",
+        "enum": list(QUALITIES),
+        "description": "Which model 'auto' is, if the server was not started with one of its own: "
+        "'fast', the default, or 'best', which takes longer. Not together with another model.",
+    }
+    jpeg_quality = {
         "type": "integer",
         "minimum": 1,
         "maximum": 100,
@@ -139,9 +146,10 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         noise=noise,
         strength=strength,
         model=model,
+        quality=quality,
         data_range=_DATA_RANGE,
         format=formats,
-        quality=quality,
+        jpeg_quality=jpeg_quality,
         preview=preview,
         job=_JOB,
     )

@@ -1,0 +1,10 @@
+"""What models are chosen if none is named; it imports nothing, so that commands list it at once."""
+
+FAST, BEST = QUALITIES = ("fast", "best")
+"""What may be asked for; the first is the default."""
+
+FAMILIES = {
+    FAST: {1: "gray-5x5", 3: "color-5x5"},
+    BEST: {1: "gray-7x7", 3: "color-5x5"},
+}
+"""The model of a quality, by the number of channels."""
