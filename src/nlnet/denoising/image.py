@@ -8,6 +8,7 @@ scaled so that their noise is the one the model was trained for. The module is n
 from __future__ import annotations
 
 import warnings
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.removal import Network, remove_noise
+from nlnet.denoising.sigma_map import is_map, read_map
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.errors import Cancelled, InputError
 from nlnet.inputs import (
@@ -43,7 +45,7 @@ _FAR_SHARE = 1e-3
 
 def denoise(
     image: npt.ArrayLike,
-    sigma: float | None = None,
+    sigma: float | npt.ArrayLike | None = None,
     *,
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
@@ -69,9 +71,11 @@ def denoise(
         (H, W) for grayscale or (H, W, 3) for RGB; integers of 8, 16 or 32 bits, or floats. Floating
         values may lie outside the data range, as noisy values do. The computation is in float32,
         whatever the dtype.
-    sigma : float, optional
+    sigma : float or array, optional
         Standard deviation of white noise in the units of the image, above 0 and at most
-        `data_range`; with ``noise="camera"``, that of the correlated noise.
+        `data_range`; with ``noise="camera"``, that of the correlated noise. If white noise is not
+        equally strong everywhere, a map (H, W) with the sigma of every pixel: the image is then
+        denoised at several strengths, a factor of 1.2 apart, each where the map needs it.
     noise : str or Noise, optional
         What the noise is. By default, `nlnet.estimate_noise` estimates it; an image without noise
         is returned unchanged, with a warning. ``"white"``, ``"poisson"`` (photon noise) and
@@ -147,6 +151,11 @@ def denoise(
     >>> bool(denoised.std() < noisy.std() / 4)
     True
 
+    Noise that grows from left to right:
+
+    >>> ramp = np.broadcast_to(np.linspace(5.0, 25.0, 64), (64, 64))
+    >>> denoised = nlnet.denoise(noisy, sigma=ramp)
+
     Pass it the colors without alpha, and the pages of a stack one by one:
 
     >>> rgba = np.full((32, 32, 4), 200, np.uint8)
@@ -167,7 +176,12 @@ def denoise(
     check_quality(quality, model)
 
     report = ignore if progress is None else _stoppable(progress)
-    decided = decide_noise(planes, span, sigma, noise)
+    sigma_map = None
+    if is_map(sigma):
+        sigma_map = read_map(cast(Array, sigma), noise, planes.shape[1:], span, hidden)
+        decided = Noise.white(sigma_map.high)
+    else:
+        decided = decide_noise(planes, span, cast(float | None, sigma), noise)
     if decided.kind == "none":
         reason = (
             "the noise record says that there is none worth removing"
@@ -186,7 +200,9 @@ def denoise(
         device=device,
     )
     box = find_box(planes, span, decided, clip, data_range)
-    restored = remove_noise(planes, decided, span, box, shares, network, report)
+    restored = remove_noise(
+        planes, decided, span, box, shares, network, report, sigma_map=sigma_map
+    )
     if hidden is not None:
         restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
     return with_mask_of(image, from_planes(restored, axis))
