@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
 from test_denoising import as_color
 from test_family import make_family
 
 import nlnet
+import nlnet.dask
 from nlnet.denoising.removal import Network
 from nlnet.denoising.sigma_map import SigmaMap, memory_of, remove_varying
 from nlnet.errors import Cancelled, InputError
@@ -236,3 +238,90 @@ def test_a_map_is_better_than_one_number() -> None:
         return float(np.mean((restored - clean) ** 2))
 
     assert error(sigmas) < 0.7 * min(error(float(sigmas.mean())), error(25.0), error(40.0))
+
+
+# --- Stacks and dask arrays --------------------------------------------------------------------
+
+
+def noisy_pages(shape: tuple[int, ...] = (2, 24, 31)) -> np.ndarray:
+    return np.random.default_rng(2).normal(128, 20, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_maps_for_stacks(color: bool) -> None:
+    stack = noisy_pages((2, 24, 31, 3) if color else (2, 24, 31))
+    model = FAMILIES[3 if color else 1]
+    options: dict[str, Any] = {"model": model, "data_range": 255}
+    each = np.stack([RAMP, RAMP[:, ::-1] / 2])
+    for maps, first, second in ((RAMP, RAMP, RAMP), (each, each[0], each[1])):
+        result = nlnet.denoise_stack(stack, maps, **options)
+        for page, image, sigmas in zip(result, stack, (first, second), strict=True):
+            np.testing.assert_array_equal(page, nlnet.denoise(image, sigmas, **options))
+    for axes in (0, 1):
+        with pytest.raises(InputError, match="noise is given as 'poisson'"):
+            nlnet.denoise_stack(stack, each[axes], noise="poisson", **options)
+    with pytest.raises(InputError, match=r"shape \(2,\), or a map, of shape \(24, 31\) or \(2, 24"):
+        nlnet.denoise_stack(stack, RAMP.T, **options)
+
+
+def lazy_result(
+    image: np.ndarray, sigma: Any, chunks: Any, family: Family, **options: Any
+) -> np.ndarray:
+    array = da.from_array(image, chunks=chunks, name=False)
+    given: dict[str, Any] = {"model": family, "data_range": 255} | options
+    denoised = nlnet.dask.denoise(array, sigma, **given)
+    assert denoised.chunks == array.chunks
+    return denoised.compute(scheduler="synchronous")
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_maps_for_dask_arrays(channels: int) -> None:
+    """With chunks smaller than the image, the result is that of the whole image."""
+    config = NetworkConfig(stages=1, channels=channels, window=5, rbf_count=21)
+    family = make_family(config)
+    shape = (70, 90) if channels == 1 else (70, 90, 3)
+    image = noisy_pages(shape)
+    ramp = np.broadcast_to(np.geomspace(8.0, 40.0, 90), (70, 90))
+    expected = nlnet.denoise(image, ramp, model=family, data_range=255)
+    chunks = (35, 30) if channels == 1 else (35, 30, 3)
+    for sigma in (ramp, da.from_array(ramp, chunks=(20, 41), name=False)):
+        result = lazy_result(image, sigma, chunks, family)
+        np.testing.assert_allclose(result, expected, atol=1e-3)
+    mask = np.zeros((70, 90), bool)
+    mask[30:40, 25:33] = True
+    left_out = lazy_result(image, np.where(mask, np.nan, ramp), chunks, family, mask=mask)
+    np.testing.assert_array_equal(left_out[mask], image[mask])
+    far = np.ones_like(mask)
+    far[: 40 + config.reach, : 33 + config.reach] = False
+    np.testing.assert_allclose(left_out[far], expected[far], atol=1e-3)
+
+
+def test_maps_for_pages_of_dask_arrays() -> None:
+    stack, each = noisy_pages(), np.stack([RAMP, np.full_like(RAMP, 20.0)])
+    for sigma in (RAMP, each):
+        expected = nlnet.denoise_stack(stack, sigma, model=FAMILIES[1], data_range=255)
+        result = lazy_result(stack, sigma, (1, 24, 31), FAMILIES[1], stacked=1)
+        np.testing.assert_allclose(result, expected, atol=1e-3)
+    whole = np.clip(stack, 0, 255).astype(np.uint8)  # whose values need not be looked at
+    result = lazy_result(whole, each, (1, 24, 31), FAMILIES[1], stacked=1)
+    expected = nlnet.denoise_stack(whole, each, model=FAMILIES[1])
+    assert np.abs(result.astype(int) - expected).max() <= 1
+
+
+def test_maps_of_dask_arrays_that_cannot_be_used() -> None:
+    image = noisy_pages((24, 31))
+    for sigma, options, message in (
+        (RAMP.T, {}, r"sigma has shape \(31, 24\), but must be one number, or a map, of shape"),
+        (RAMP, {"noise": "camera"}, "noise is given as 'camera'"),
+        (RAMP > 9, {}, "dtype of the sigma map is bool"),
+        (-RAMP, {}, "values from -40 to -8"),
+        (np.where(RAMP > 30, np.nan, RAMP), {}, "NaN at pixels that are not left out"),
+    ):
+        with pytest.raises(InputError, match=message):
+            lazy_result(image, sigma, (24, 31), FAMILIES[1], **options)
+
+
+def test_a_family_of_ones_own_is_one_for_every_sigma_in_dask_too(noisy_gray: np.ndarray) -> None:
+    expected = denoise(noisy_gray, 6.0)
+    result = lazy_result(noisy_gray, 6.0, (24, 31), FAMILIES[1], clip=True)
+    np.testing.assert_allclose(result, expected, atol=1e-3)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from nlnet.cli.messages import error_line
@@ -63,14 +65,16 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
-    """Add the option ``--sigma``: required, or None if it may be left to be estimated."""
+    """Add the option ``--sigma``: required; if automatic, also a file, or None to estimate it."""
     wanted = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
     parser.add_argument(
         "--sigma",
         type=_sigma_or_auto if automatic else _sigma,
         required=not automatic,
         metavar="S",
-        help=f"{wanted}, or auto to estimate it (default: auto)" if automatic else wanted,
+        help=f"{wanted}; a file with that of every pixel; or auto to estimate it (default: auto)"
+        if automatic
+        else wanted,
     )
 
 
@@ -167,13 +171,15 @@ def _sigma(text: str) -> float:
     return number
 
 
-def _sigma_or_auto(text: str) -> float | None:
+def _sigma_or_auto(text: str) -> float | Path | None:
     if text == "auto":
         return None
+    if math.isnan(_number(text)) and (Path(text).suffix[1:2].isalpha() or os.path.lexists(text)):
+        return Path(text)
     try:
         return _sigma(text)
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or 'auto'") from error
+        raise argparse.ArgumentTypeError(f"{error}, 'auto', or the name of a map") from error
 
 
 def positive_number(text: str) -> float:

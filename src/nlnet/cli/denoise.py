@@ -54,12 +54,15 @@ examples:
   nlnet denoise camera.tif -o clean.tif --data-range 4095 --mask dead-pixels.png
   nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
+  nlnet denoise scan.tif -o clean.tif --sigma sigma-of-every-pixel.tif
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
   curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
 --sigma is on the 8-bit scale whatever the bit depth of the file: 25 is about a tenth of white. It
-is the strength of white noise or, with --noise camera, the mean strength of camera noise. Without
+is the strength of white noise or, with --noise camera, the mean strength of camera noise. If white
+noise is not equally strong everywhere, it is a file (TIFF or npy, for instance) with the sigma of
+every pixel, on that scale too: the value 25 is a sigma of 25, whatever the type of the map. Without
 it, the kind and strength of the noise are estimated for every image, and reported. If the output is
 a folder, files that exist there are skipped, so an interrupted run continues where it stopped.
 'nlnet models' lists the models; from a family, the one trained for the nearest sigma is used.
@@ -187,8 +190,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
     from nlnet.files.settings import Settings
 
+    mapped = isinstance(arguments.sigma, Path)
     settings = Settings(
-        sigma=arguments.sigma,
+        sigma=None if mapped else arguments.sigma,
+        sigma_map=arguments.sigma.absolute() if mapped else None,
         model=arguments.model,
         quality=arguments.quality,
         data_range=arguments.data_range,

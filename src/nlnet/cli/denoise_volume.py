@@ -49,6 +49,11 @@ def denoise_out_of_core(
             "--mask is for images in memory, but not for zarr or work on a cluster; write NaN into "
             "a floating array, or give nlnet.dask.denoise a mask."
         )
+    if settings.sigma_map is not None:
+        raise InputError(
+            "--sigma with a map is for images in memory, but not for zarr or work on a cluster; "
+            "give nlnet.dask.denoise a map."
+        )
     if settings.per_stack:
         raise InputError(
             "--per-stack is for stacks in memory, but not for zarr or work on a cluster; give the "

@@ -18,10 +18,12 @@ from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.estimation import check_stacked
 from nlnet.dask.masks import take_mask
 from nlnet.dask.pages import Request, plan_pages
+from nlnet.dask.sigma_maps import take_map
 from nlnet.dask.work import Work
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
+from nlnet.denoising.sigma_map import check_map_dtype, check_map_noise
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
 from nlnet.model.family import Family
@@ -71,7 +73,9 @@ def denoise(
         chunks smaller than the halo are joined first.
     sigma : float or array, optional
         Standard deviation of white noise in the array's own units; with ``noise="camera"``, of the
-        correlated noise. One for all pages, or an array with one for each.
+        correlated noise. One for all pages, or an array with one for each. Also a map of white
+        noise that varies, a dask or numpy array: (H, W) for all pages, or with the axes of the
+        pages before. It is looked at when the result is computed, for its extremes before that.
     noise : str or Noise, optional
         What the noise is, as for `nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a
         record. By default it is found for every page, lazily, as `nlnet.dask.estimate_noise` does;
@@ -134,15 +138,22 @@ def denoise(
     True
     """
     check_stacked(stacked)
-    request = Request(sigma, noise, data_range, clip)
     axes, _ = image_axes(stand_in(array, stacked), channel_axis)
     values, hidden, own = take_mask(array, mask, stacked=stacked, image_axes=axes)
-    plans = plan_pages(values, request, channel_axis=channel_axis, stacked=stacked, hidden=hidden)
+    sigma, maps = take_map(array, sigma, stacked=stacked, image_axes=axes)
+    if maps is not None:
+        check_map_noise(noise)
+        check_map_dtype(maps.dtype)
+    request = Request(sigma, noise, data_range, clip, mapped=maps is not None)
+    plans = plan_pages(
+        values, request, channel_axis=channel_axis, stacked=stacked, hidden=hidden, maps=maps
+    )
     denoised = denoise_pages(
         values,
         plans,
         request.scales,
         hidden=hidden,
+        maps=maps,
         strength=strength,
         model=model,
         quality=quality,
@@ -160,6 +171,7 @@ def denoise_pages(
     scales: int,
     *,
     hidden: da.Array | None = None,
+    maps: da.Array | None = None,
     strength: Strength,
     model: ModelLike,
     quality: str | None,
@@ -180,6 +192,8 @@ def denoise_pages(
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
     hidden : dask array, optional
         Which pixels are left out, of the shape of the pages and (H, W).
+    maps : dask array, optional
+        Maps of sigma, of the same shape.
     strength, model, quality, channel_axis, threads, max_memory, device
         As for :func:`denoise`.
     """
@@ -205,7 +219,7 @@ def denoise_pages(
         max_memory=max_memory,
         device=device,
     )
-    return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden)
+    return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden, maps=maps)
 
 
 def find_network(model: ModelLike, channels: int, quality: str | None = None) -> tuple[Model, int]:

@@ -26,7 +26,6 @@ from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
 from nlnet.noise.deciding import pyramid_sigmas
-from nlnet.noise.record import Noise
 from nlnet.progress import Progress
 
 
@@ -148,7 +147,7 @@ def _findings(
         tuple(
             0.0 if plan.noise.kind == "none" else plan.average * 255 / plan.span for plan in plans
         ),
-        settings.sigma is None and not isinstance(settings.noise, Noise),
+        settings.estimates,
         notes,
         tuple(str(plan.noise.scaled(255 / plan.span)) for plan in plans),
     )

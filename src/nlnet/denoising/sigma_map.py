@@ -254,8 +254,8 @@ def memory_of(shape: tuple[int, int, int]) -> int:
 
 def _regions(wanted: Mask, gap: int) -> Iterator[Region]:
     """Yield rectangles that hold all wanted pixels; pixels further apart than a gap are split."""
-    for rows in _runs(wanted.any(axis=1), gap):
-        for columns in _runs(wanted[rows].any(axis=0), gap):
+    for rows in _runs(np.any(wanted, axis=1), gap):
+        for columns in _runs(np.any(wanted[rows], axis=0), gap):
             yield rows, columns
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.atomic import copy_file
 from nlnet.errors import InputError, about
-from nlnet.files.mask_file import page_mask
 from nlnet.files.one_page import (
     find_page_noise,
     left_out_note,
@@ -19,6 +18,7 @@ from nlnet.files.one_page import (
     remove_page_noise,
 )
 from nlnet.files.settings import Settings
+from nlnet.files.side_files import page_mask, page_sigmas
 from nlnet.images import (
     ImageFile,
     check_format,
@@ -100,7 +100,7 @@ def denoise_file(
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
-    estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
+    estimated = settings.estimates
     if settings.per_stack and len(pages) > 1:
         settings = dataclasses.replace(settings, noise=_noise_of_stack(source, pages, settings))
     results: list[ImageFile] = []
@@ -108,9 +108,11 @@ def denoise_file(
     for number in range(len(pages)):
         page = pages[number] if number else first
         with about(_name_of_page(source, number, len(pages))):
-            mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
+            beside = (number, len(pages), settings.max_pixels)
+            mask = page_mask(settings.mask, *beside)
+            sigma_map = page_sigmas(settings.sigma_map, *beside)
             report = one_of(progress or ignore, number, len(pages))
-            done = _denoise_page(page, settings, mask, report)
+            done = _denoise_page(page, settings, mask, sigma_map, report)
         results.append(_for_writing(page, done.pixels, settings))
         findings.append(done)
     clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
@@ -160,7 +162,7 @@ def _denoise_raw(
     from nlnet.raw.files import RawSettings, denoise_raw_file
 
     refused = {
-        "sigma (--sigma)": settings.sigma is not None,
+        "sigma (--sigma)": settings.sigma is not None or settings.sigma_map is not None,
         "a model (--model)": settings.model != AUTO,
         "a data range (--data-range)": settings.data_range is not None,
         "noise other than poisson (--noise)": settings.noise in ("white", "camera"),
@@ -224,10 +226,15 @@ class _DenoisedPage:
 
 
 def _denoise_page(
-    page: ImageFile, settings: Settings, mask: Mask | None, progress: Progress
+    page: ImageFile,
+    settings: Settings,
+    mask: Mask | None,
+    sigma_map: Array | None,
+    progress: Progress,
 ) -> _DenoisedPage:
-    found = find_page_noise(page, settings.sigma, settings.noise, settings.data_range, mask)
-    words = str(found.record.scaled(255 / found.white))
+    sigma = settings.sigma if sigma_map is None else sigma_map
+    found = find_page_noise(page, sigma, settings.noise, settings.data_range, mask)
+    words = found.in_words()
     if found.record.kind == "none":
         return _DenoisedPage(page.pixels, 0.0, words, left_out=found.left_out)
     pixels, notes = remove_page_noise(

@@ -6,8 +6,9 @@ import dataclasses
 import os
 
 from nlnet.denoising.devices import CPU, check_device
+from nlnet.denoising.sigma_map import check_map_noise
 from nlnet.errors import InputError
-from nlnet.files.mask_file import read_masks
+from nlnet.files.side_files import read_side_file
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO, check_quality, select_model
@@ -24,6 +25,9 @@ class Settings:
     ----------
     sigma : float or None
         Standard deviation of the noise, if white is 255; None to estimate it for every page.
+    sigma_map : path or None
+        An image with the sigma of every pixel, if white is 255, for white noise that varies; of one
+        page, or of as many as the files have.
     noise : str, Noise or None
         What the noise is, as for `nlnet.denoise`; None to find it out for every page.
     data_range : float or None
@@ -60,6 +64,13 @@ class Settings:
     development: Development = DEFAULT
     mask: os.PathLike[str] | None = None
     per_stack: bool = False
+    sigma_map: os.PathLike[str] | None = None
+
+    @property
+    def estimates(self) -> bool:
+        """Whether the noise, or a part of it, is not given."""
+        given = self.sigma is not None or self.sigma_map is not None
+        return not given and not isinstance(self.noise, Noise)
 
     def check(self) -> None:
         """Raise what would go wrong with every file, before the first one is read.
@@ -67,13 +78,16 @@ class Settings:
         Raises
         ------
         FileError, InputError, ModelError
-            If the device, the model or the mask cannot be used.
+            If the device, the model, the mask or the map of sigma cannot be used.
         """
         check_device(self.device)
         if self.mask is not None:
-            read_masks(self.mask, self.max_pixels)
+            read_side_file(self.mask, self.max_pixels)
         check_request(self.sigma, self.noise, span=255.0)
-        if self.per_stack and (self.sigma is not None or isinstance(self.noise, Noise)):
+        if self.sigma_map is not None:
+            read_side_file(self.sigma_map, self.max_pixels)
+            check_map_noise(self.noise)
+        if self.per_stack and not self.estimates:
             raise InputError(
                 "The noise is given, by sigma or as a record, so it cannot be estimated per stack."
             )
