@@ -4,7 +4,7 @@ FAST, BEST = QUALITIES = ("fast", "best")
 """What may be asked for; the first is the default."""
 
 FAMILIES = {
-    FAST: {1: "gray-5x5", 3: "color-5x5"},
-    BEST: {1: "gray-7x7", 3: "color-5x5"},
+    FAST: {1: "gray", 3: "color"},
+    BEST: {1: "gray-7x7", 3: "color"},
 }
 """The model of a quality, by the number of channels."""

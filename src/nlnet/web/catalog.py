@@ -38,7 +38,7 @@ class Catalog:
     """
 
     def __init__(self, own: Sequence[Model | Family] = ()) -> None:
-        shipped = [Offer(load_model(name), name, family_of(name)) for name in shipped_models()]
+        shipped = (Offer(load_model(name), name, _family(name)) for name in shipped_models())
         self.offers = (*shipped, *(Offer(model, model.name, None) for model in own))
         # Of two that are equally near, the one for less noise.
         self._own = sorted(own, key=lambda model: model.at(25.0).sigma)
@@ -107,3 +107,9 @@ class Catalog:
         """Return the models of the server's own for such images, those for that noise first."""
         fitting = [model for model in self._own if model.config.channels == channels]
         return sorted(fitting, key=lambda model: distance_from(model, sigma))
+
+
+def _family(name: str) -> str | None:
+    """Return what a shipped model is one of; None for a model for every sigma."""
+    family = family_of(name)
+    return None if family == name else family

@@ -31,7 +31,8 @@ class ModelInfo(BaseModel):
     patch_size: int
     stages: int
     parameters: int
-    bsd68_psnr: float | None
+    bsd68_psnr: dict[str, float] = Field(description="Mean PSNR on BSD68 in dB, by sigma.")
+    relative_time: float | None = Field(description="In times of the fast model for such images.")
 
 
 class LimitsInfo(BaseModel):
