@@ -36,9 +36,7 @@ STEPS = 48
 
 MAPS: dict[str, Callable[[int], Array]] = {
     "from 5 to 50, left to right": lambda width: np.linspace(5.0, 50.0, width),
-    "10 in one half, 40 in the other": lambda width: np.where(
-        np.arange(width) < width // 2, 10, 40
-    ),
+    "10 in one half, 40 in the other": lambda width: 10 + 30 * (np.arange(width) >= width // 2),
 }
 _METHODS = {
     "noisy": "noisy",
@@ -59,8 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for kind in CHANNELS:
         paths = bsd68_paths(kind, data)
         chosen = [paths[place * len(paths) // options.count] for place in range(options.count)]
-        for name in MAPS:
-            rows.append(measure(kind, name, chosen))
+        rows += [measure(kind, name, chosen) for name in MAPS]
     options.output.write_text(json.dumps({**describe_run(), "rows": rows}, indent=1) + "\n")
     if options.output == OUTPUT:
         PAGE.write_text(fill_in(PAGE.read_text()))

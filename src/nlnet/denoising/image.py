@@ -89,10 +89,11 @@ def denoise(
         left out. Such pixels do not influence the others and are returned unchanged. At most half
         of the image may be left out.
     model : str, path or Model, optional
-        A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the model with the
-        nearest log sigma is used; one model of a family (``"gray-5x5-s25"``); a model file; or a
-        loaded model. ``"auto"`` is the 5x5 family that fits the image. The image is scaled so that
-        its noise has the strength that the model was trained for.
+        A model for every sigma (``"gray"``, ``"color"``); a family of models for one sigma each
+        (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the one with the nearest log
+        sigma is used; one of these (``"gray-5x5-s25"``); a model file; or a loaded model.
+        By default, ``quality`` chooses. The image is scaled so that its
+        noise has the strength that the model was trained for.
     quality : str, optional
         Which model ``"auto"`` is: ``"fast"`` (the default), or ``"best"``, which takes longer. Not
         together with another model.
