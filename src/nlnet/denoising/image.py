@@ -91,9 +91,9 @@ def denoise(
     model : str, path or Model, optional
         A model for every sigma (``"gray"``, ``"color"``); a family of models for one sigma each
         (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the one with the nearest log
-        sigma is used; one of these (``"gray-5x5-s25"``); a model file; or a loaded model.
-        By default, ``quality`` chooses. The image is scaled so that its
-        noise has the strength that the model was trained for.
+        sigma is used; one of these (``"gray-5x5-s25"``); a model file; or a loaded model. With
+        ``"auto"``, `quality` chooses. The image is scaled so that its noise has the strength that
+        the model was trained for.
     quality : str, optional
         Which model ``"auto"`` is: ``"fast"`` (the default), or ``"best"``, which takes longer. Not
         together with another model.
