@@ -17,7 +17,13 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
 from nlnet.denoising import sigma_map as varying
-from nlnet.denoising.coarse_to_fine import corrected, memory_of, remove_correlated, scales_for
+from nlnet.denoising.coarse_to_fine import (
+    Denoise,
+    corrected,
+    memory_of,
+    remove_correlated,
+    scales_for,
+)
 from nlnet.denoising.devices import CPU, denoise_on_device
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.denoising.strength import Shares, blend
@@ -50,6 +56,20 @@ class Network:
     def model_for(self, sigma: float, span: float) -> Model:
         """Return the model for white noise, given with the data range in one unit."""
         return self.choose(sigma * 255 / span)
+
+    def for_images(self, span: float, box: Box | None) -> Denoise:
+        """Return what removes white noise from images of one data range and box."""
+
+        def denoise(
+            read: ReadRows,
+            write: WriteRows,
+            shape: tuple[int, int, int],
+            sigma: float,
+            report: Report,
+        ) -> None:
+            self.run(read, write, shape, sigma, span, box, report)
+
+        return denoise
 
     def run(
         self,
@@ -169,15 +189,7 @@ def _remove_camera_noise(
     shape = (channels, height, width)
     sigmas = pyramid_sigmas(noise)[: scales_for(shape, len(noise.octaves))]
     network = _beside(network, memory_of(shape, len(sigmas)), "the smaller copies", shape)
-    remove_correlated(
-        planes,
-        write,
-        sigmas,
-        lambda read, write, shape, sigma, report: network.run(
-            read, write, shape, sigma, span, box, report
-        ),
-        report,
-    )
+    remove_correlated(planes, write, sigmas, network.for_images(span, box), report)
 
 
 def _remove_varying_noise(
@@ -199,9 +211,7 @@ def _remove_varying_noise(
         write,
         sigma_map,
         lambda sigma: network.model_for(sigma, span).config.reach,
-        lambda read, write, shape, sigma, report: network.run(
-            read, write, shape, sigma, span, box, report
-        ),
+        network.for_images(span, box),
         report,
     )
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, ReadRows, WriteRows
+from nlnet.denoising.coarse_to_fine import Denoise
 from nlnet.errors import InputError
 from nlnet.masks import Mask, fill
 from nlnet.noise.deciding import check_request
@@ -38,20 +39,6 @@ _SNAP = 1e-4
 
 _BAND = 256
 """Rows that are handed out at a time."""
-
-
-class Denoise(Protocol):
-    """What removes white noise of one strength from rows of an image."""
-
-    def __call__(
-        self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, int, int],
-        sigma: float,
-        report: Report,
-    ) -> None:
-        """Read rows whose noise has this sigma, and write them denoised."""
 
 
 def is_map(sigma: object) -> bool:
