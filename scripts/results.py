@@ -63,10 +63,7 @@ def evaluate_model(name: str, data: Path, folder: Path = RESULTS) -> None:
             }
             content = digest | {"sigmas": sigmas}
             if title == "bsd68":
-                content[NEAREST] = {
-                    str(sigma): _evaluate_nearest(model, sigma, images, ids)
-                    for sigma in EVERY_SIGMA
-                }
+                content[NEAREST] = _evaluate_nearest(model, images, ids, _path(name, title, folder))
         _path(name, title, folder).write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -89,12 +86,22 @@ def _evaluate(
 
 
 def _evaluate_nearest(
-    family: Family, sigma: float, images: Path, ids: frozenset[str] | None
+    family: Family, images: Path, ids: frozenset[str] | None, path: Path
 ) -> dict[str, Any]:
-    """Return the means of the nearest model for one sigma, on images rescaled to it."""
-    single = select_model(SINGLE[family.config.channels], sigma)
-    content = _evaluate(single, sigma, "bsd68", images, ids)
-    return {name: content[name] for name in ("model", "mean")} | {"images": content["images"]}
+    """Return what the nearest models for one sigma reach, on images rescaled to it.
+
+    They do not change with the family, so what is known of the same weights is kept.
+    """
+    known = json.loads(path.read_text()).get(NEAREST, {}) if path.exists() else {}
+    found = {}
+    for sigma in EVERY_SIGMA:
+        single = select_model(SINGLE[family.config.channels], sigma)
+        digest = {"weights": weights_digest(single)}
+        kept = known.get(str(sigma), {})
+        if kept.get("weights") != digest["weights"]:
+            kept = digest | _evaluate(single, sigma, "bsd68", images, ids)
+        found[str(sigma)] = kept
+    return found
 
 
 def read_result(

@@ -88,6 +88,11 @@ def test_a_model_for_every_sigma_is_measured_at_several(
     psnr = {sigma: content["sigmas"][sigma]["mean"]["psnr"] for sigma in ("10", "25")}
     assert psnr["10"] > psnr["25"]
     assert content["nearest"]["10"]["model"] == "gray-5x5-s25"
+    content["nearest"]["10"]["mean"]["psnr"] = 1.0  # what is known of the same weights is kept
+    (folder / "gray-bsd68.json").write_text(json.dumps(content))
+    results.evaluate_model("gray", data, folder)
+    again = json.loads((folder / "gray-bsd68.json").read_text())
+    assert again["nearest"] == content["nearest"]
     found = results.read_at("gray", "bsd68", 25, folder)
     assert found is not None
     assert found.psnr == psnr["25"]
