@@ -116,7 +116,7 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet -d build/docs-cache docs build/docs
 	@echo "build/docs/index.html"
 
-bench: setup  ## measure nlnet and other denoisers, up to 24 megapixels, and update the docs: half an hour
+bench: setup  ## measure nlnet and other denoisers, up to 24 megapixels, and update the docs: half an hour, and as long again for what has no PSNR yet
 	$(BIN)/python -m benchmarks --large
 	$(BIN)/python -m benchmarks.quality
 	$(BIN)/python -m scripts.speed

@@ -3,7 +3,8 @@
 Images of BSD68, gray and color, with white noise that grows from left to right, or is weak in one
 half and strong in the other. They are denoised with the mean sigma, with the strength of every
 pixel from the map, and, as the most that a map can give, taking every pixel from the result for its
-own sigma. Writes ``docs/results/sigma_maps.json`` and the table of ``docs/files_and_noise.md``.
+own sigma. Writes ``docs/results/sigma_maps.json`` and the table of ``docs/files_and_noise.md``,
+after every row; rows of as many images that are there already are kept, unless ``--again``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import nlnet
 from benchmarks.machine import describe_run
 from benchmarks.pictures import CHANNELS, PROJECT, bsd68_paths, require_data
 from nlnet.arrays import Array
+from nlnet.atomic import write_atomically
 from nlnet.evaluation.datasets import read_clean
 from nlnet.evaluation.metrics import psnr
 from scripts.markdown import format_table, insert_block
@@ -50,15 +52,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and write the results and the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sigma_maps", description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT, help=f"images (default: {COUNT})")
+    parser.add_argument("--kinds", nargs="+", choices=CHANNELS, default=list(CHANNELS))
+    parser.add_argument("--again", action="store_true", help="measure everything anew")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="OUT.json")
     options = parser.parse_args(arguments)
     data = require_data()
-    rows = []
-    for kind in CHANNELS:
+    rows: list[dict[str, Any]] = []
+    if options.output.exists() and not options.again:
+        rows = json.loads(options.output.read_text())["rows"]
+    for kind in options.kinds:
         paths = bsd68_paths(kind, data)
         chosen = [paths[place * len(paths) // options.count] for place in range(options.count)]
-        rows += [measure(kind, name, chosen) for name in MAPS]
-    options.output.write_text(json.dumps({**describe_run(), "rows": rows}, indent=1) + "\n")
+        for name in MAPS:
+            same = [row for row in rows if (row["kind"], row["map"]) == (kind, name)]
+            if same and same[0]["images"] == [path.stem for path in chosen]:
+                continue
+            rows = [row for row in rows if row not in same] + [measure(kind, name, chosen)]
+            content = json.dumps({"rows": rows}, indent=1) + "\n"
+            write_atomically(options.output, content.encode())
     if options.output == OUTPUT:
         PAGE.write_text(fill_in(PAGE.read_text()))
     print(format_rows(rows))
@@ -85,6 +96,7 @@ def measure(kind: str, name: str, paths: Sequence[Path]) -> dict[str, Any]:
     return {
         "kind": kind,
         "map": name,
+        "run": describe_run(),
         "images": [path.stem for path in paths],
         "psnr": {method: round(statistics.fmean(found), 4) for method, found in scores.items()},
         "psnr_of_each": {method: np.round(found, 4).tolist() for method, found in scores.items()},
@@ -111,21 +123,21 @@ def _denoise(noisy: Array, sigma: Any) -> Array:
 
 def format_rows(rows: Sequence[dict[str, Any]]) -> str:
     """Return the table in Markdown."""
-    header = ["sigma", "", *_METHODS.values(), "lost to the last"]
+    header = ["sigma", "", "images", *_METHODS.values(), "lost to the last"]
     lines = []
     for row in rows:
         found = row["psnr"]
         cells = [f"{found[method]:.2f}" for method in _METHODS]
-        lines.append([row["map"], row["kind"], *cells, f"{found['own'] - found['map']:.3f}"])
+        count = str(len(row["images"]))
+        lost = f"{found['own'] - found['map']:.3f}"
+        lines.append([row["map"], row["kind"], count, *cells, lost])
     return format_table(header, lines)
 
 
 def fill_in(page: str) -> str:
     """Return the page with the table of the committed results."""
-    content = json.loads(OUTPUT.read_text())
-    count = len(content["rows"][0]["images"])
-    words = f"PSNR in dB, mean over {count} images of BSD68, at commit {content['commit'][:7]}:"
-    return insert_block(page, NAME, f"{words}\n\n{format_rows(content['rows'])}")
+    rows = json.loads(OUTPUT.read_text())["rows"]
+    return insert_block(page, NAME, f"Mean PSNR in dB:\n\n{format_rows(rows)}")
 
 
 if __name__ == "__main__":
