@@ -74,6 +74,7 @@ test-slow: setup  ## the tests that take minutes: a training killed at every wri
 
 tables: setup  ## evaluate the shipped models (or MODELS=...) on the test sets in DATA=, write tables and cards
 	$(BIN)/python -m scripts.tables $(MODELS) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m scripts.speed
 
 ship: setup  ## add the best model of the training run RUN= to the package, and its log to docs/
 	$(BIN)/python -m scripts.ship $(RUN) $(if $(DATA),--data $(DATA))
@@ -117,8 +118,9 @@ docs: setup  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet -d build/docs-cache docs build/docs
 	@echo "build/docs/index.html"
 
-bench: setup  ## measure nlnet and other denoisers, up to 24 megapixels, and update the docs: half an hour
+bench: setup  ## measure nlnet and other denoisers, up to 24 megapixels, and update the docs: half an hour, and as long again for what has no PSNR yet
 	$(BIN)/python -m benchmarks --large
+	$(BIN)/python -m benchmarks.quality
 	$(BIN)/python -m scripts.speed
 
 .PHONY: bench-busy bench-command bench-engine bench-training

@@ -3,11 +3,12 @@
 What is measured, and how, in one place each:
 
 - `pictures`: the noisy images, the same for all methods;
-- `methods`, `families`, `peers`, `dncnn`: what runs, with which settings;
+- `methods`, `families`, `peers`, `convolutional`: what runs, with which settings;
 - `threads`, `timing`: how many cores a method may use, and how long it takes;
 - `memory`: its peak memory, in a process of its own;
 - `peak`: how far nlnet is from the speed of a matrix product;
-- `suite`: all of it in one run; `report`, `plot`, `machine`: what becomes of the figures.
+- `suite`: all of it in one run; `report`, `machine`: what becomes of the figures;
+- `quality`: PSNR of the others on all of BSD68.
 
 `python -m benchmarks.engine` compares the engine with an older revision,
 `python -m benchmarks.training` measures training: the engine against plain torch.

@@ -9,14 +9,12 @@ from benchmarks.pictures import find_data
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "speed.json"
-PLOT = HERE.parent / "docs" / "images" / "speed.png"
 
 
 def main() -> None:
     """Parse the arguments, run the suite, and report."""
     arguments = _parse()
 
-    from benchmarks.plot import plot_speed
     from benchmarks.report import format_report, write_json
     from benchmarks.suite import Settings, run_suite
 
@@ -33,11 +31,8 @@ def main() -> None:
     print(format_report(report))
     # A quick look is no result: it leaves the committed ones alone unless told otherwise.
     results = arguments.json or (None if arguments.quick else RESULTS)
-    plot = arguments.plot or (None if arguments.quick else PLOT)
     if results:
         write_json(report, results)
-    if plot:
-        plot_speed(report, plot)
 
 
 def _parse() -> argparse.Namespace:
@@ -58,7 +53,6 @@ def _parse() -> argparse.Namespace:
     length.add_argument("--large", action="store_true", help="also images of 2 and 24 megapixels")
     length.add_argument("--quick", action="store_true", help="one image, two rounds, no files")
     parser.add_argument("--json", type=Path, help="where the figures go (benchmarks/results)")
-    parser.add_argument("--plot", type=Path, help="where the plot goes (docs/images)")
     return parser.parse_args()
 
 

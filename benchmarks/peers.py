@@ -109,16 +109,35 @@ def make_tv(kind: str, sigma: float) -> Method:
 
 def make_dncnn_method(kind: str, sigma: float) -> Method:
     """Return the architecture of DnCNN in torch."""
-    from benchmarks.dncnn import DEPTHS, make_dncnn, to_tensor
+    from benchmarks.convolutional import DNCNN_DEPTHS, make_dncnn, to_tensor
 
     channels = 1 if kind == "gray" else 3
-    network = make_dncnn(channels)
+    name = f"DnCNN-{DNCNN_DEPTHS[channels]} torch"
+    return _torch_method(name, kind, make_dncnn(channels), to_tensor, sigma)
+
+
+def make_ffdnet_method(kind: str, sigma: float) -> Method:
+    """Return the architecture of FFDNet in torch."""
+    from benchmarks.convolutional import make_ffdnet, to_even_tensor
+
+    network = make_ffdnet(1 if kind == "gray" else 3, sigma)
+    return _torch_method("FFDNet torch", kind, network, to_even_tensor, sigma)
+
+
+def _torch_method(
+    name: str,
+    kind: str,
+    network: Callable[[Any], Any],
+    prepare: Callable[[Array], Any],
+    sigma: float,
+) -> Method:
+    """Return an architecture with random weights as a method, for its time."""
     return Method(
-        name=f"DnCNN-{DEPTHS[channels]} torch",
+        name=name,
         kind=kind,
         call=lambda noisy, strength, threads: network(noisy),
         strengths=[sigma],
-        prepare=to_tensor,
+        prepare=prepare,
         quality=False,
         largest=SLOW,
         note="random weights: time only",

@@ -11,19 +11,20 @@ from benchmarks.methods import Method
 Builder = Callable[[float], Method]
 """From sigma on the 0-255 scale to a method."""
 
-_PEERS = {
+PEERS = {
     "opencv": peers.make_opencv,
-    "bm3d": peers.make_bm3d,
-    "dncnn": peers.make_dncnn_method,
-    "nl-means": peers.make_nl_means,
-    "tv": peers.make_tv,
     "wavelet": peers.make_wavelet,
+    "tv": peers.make_tv,
+    "nl-means": peers.make_nl_means,
+    "dncnn": peers.make_dncnn_method,
+    "ffdnet": peers.make_ffdnet_method,
+    "bm3d": peers.make_bm3d,
 }
 
 BUILDERS: dict[str, Builder] = {
     **{family: functools.partial(families.make_family, family) for family in families.FAMILIES},
-    **{f"{name}-gray": functools.partial(make, "gray") for name, make in _PEERS.items()},
-    **{f"{name}-color": functools.partial(make, "color") for name, make in _PEERS.items()},
+    **{f"{name}-gray": functools.partial(make, "gray") for name, make in PEERS.items()},
+    **{f"{name}-color": functools.partial(make, "color") for name, make in PEERS.items()},
 }
 
 

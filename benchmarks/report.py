@@ -57,7 +57,7 @@ def _format_head(report: dict[str, Any]) -> str:
         f"sigma {protocol['sigma']:g}, {protocol['data']}: {', '.join(protocol['images'])}",
         f"median of {protocol['repeats']} rounds or more; sgemm GFLOP/s by threads: {rates}",
         protocol["tuning"],
-        "ratio: time over that of nlnet's 5x5 network; cores: CPU time over wall time",
+        "ratio: time over that of nlnet's fast network; cores: CPU time over wall time",
         "spread: slowest over fastest call; MB above: peak memory above the input",
     ]
     if (machine["load_before"] or 0) > QUIET_LOAD:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nlnet.model.family import Family
 from nlnet.model.loading import load_model
 from nlnet.model.model import Model
+from scripts import markdown
 from scripts.results import PROJECT, WEIGHTS
 
 CARDS = PROJECT / "docs" / "models"
@@ -21,9 +24,17 @@ _FIGURES = {
 }
 
 _USE = """\
-The model removes white Gaussian noise of this strength from photographs and similar images. For
+The model removes white Gaussian noise of {strength} from photographs and similar images. For
 other noise levels, `nlnet` scales the image; for noise that is correlated or depends on the
 brightness, it transforms the image first."""
+
+_BY_SIGMA = {
+    "bsd68_psnr": "PSNR on BSD68, dB",
+    "bsd68_psnr_of_nearest": "of the nearest model for one sigma",
+    "bsd68_ssim": "SSIM on BSD68",
+    "set12_psnr": "PSNR on Set12, dB",
+    "set12_ssim": "SSIM on Set12",
+}
 
 
 def write_card(name: str, weights: Path = WEIGHTS, cards: Path = CARDS) -> None:
@@ -33,11 +44,16 @@ def write_card(name: str, weights: Path = WEIGHTS, cards: Path = CARDS) -> None:
     (cards / f"{name}.md").write_text(format_card(model))
 
 
-def format_card(model: Model) -> str:
+def format_card(model: Model | Family) -> str:
     """Return a model's card in Markdown."""
     told, config = model.provenance, model.config
+    noise, strength = f"standard deviation {model.noise}", "this strength"
+    if isinstance(model, Family):
+        low, high = model.sigmas[0], model.sigmas[-1]
+        noise = f"any standard deviation from {low:g} to {high:g}"
+        strength = "any strength in this range"
     facts = {
-        "Noise": f"white Gaussian, standard deviation {model.sigma:g} on the 0-255 scale",
+        "Noise": f"white Gaussian, {noise} on the 0-255 scale",
         "Images": "grayscale" if config.channels == 1 else "color",
         "Network": f"{config.stages} stages, {config.patch_size}x{config.patch_size} patches, "
         f"groups of {config.group_size}, {model.parameter_count:,} parameters",
@@ -50,17 +66,39 @@ def format_card(model: Model) -> str:
         "Commit": f"`{told['commit']}`" if told.get("commit") else "not recorded",
         "Licence of the weights": told.get("licence", "not recorded"),
     }
+    parts = [f"# {model.name}", _table(facts), "## Figures"]
+    if isinstance(model, Family):
+        parts.append(_table_by_sigma(model.figures))
     figures = {
-        label: f"{model.figures[key]:.{4 if 'ssim' in key else 3}f}"
-        + ("" if "ssim" in key else " dB")
+        label: f"{model.figures[key]:.{_digits(key)}f}" + ("" if "ssim" in key else " dB")
         for key, label in _FIGURES.items()
-        if key in model.figures
+        if isinstance(model.figures.get(key), float)
     }
-    parts = [f"# {model.name}", _table(facts), "## Figures", _table(figures), "## Use", _USE]
+    if figures:
+        parts.append(_table(figures))
+    parts += ["## Use", textwrap.fill(_USE.format(strength=strength), 100)]
     if isinstance(told.get("settings"), Mapping):
         parts += ["## Recipe", "```toml\n" + _toml(told["settings"]) + "\n```"]
     parts.append("Written from the model file by `make tables`.")
     return "\n\n".join(parts) + "\n"
+
+
+def _table_by_sigma(figures: Mapping[str, Any]) -> str:
+    """Return what was measured at several sigmas, a row for each measure."""
+    found = {key: figures[key] for key in _BY_SIGMA if key in figures}
+    sigmas = list(dict.fromkeys(sigma for values in found.values() for sigma in values))
+    rows = [
+        [
+            _BY_SIGMA[key],
+            *(f"{values[s]:.{_digits(key)}f}" if s in values else "" for s in sigmas),
+        ]
+        for key, values in found.items()
+    ]
+    return markdown.format_table(["sigma", *sigmas], rows)
+
+
+def _digits(key: str) -> int:
+    return 4 if "ssim" in key else 3
 
 
 def _table(values: Mapping[str, object]) -> str:

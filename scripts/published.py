@@ -25,6 +25,7 @@ PAPER: dict[str, tuple[float, float, float]] = {
 GRAY = (
     Row("BM3D [[2]]", "", (31.08, 28.56, 25.62)),
     Row("DnCNN [[3]]", "556k", (31.73, 29.23, 26.23)),
+    Row("FFDNet [[5]]", "485k", (31.63, 29.19, 26.29)),
     Row("GroupSC [[4]]", "68k", (31.70, 29.19, 26.18)),
     Row("NLNet 5x5, the paper [[1]]", "", PAPER["gray-5x5"]),
     Row("NLNet 5x5, the author's weights, our protocol", "", (31.490, 28.982, 25.984)),
@@ -35,6 +36,7 @@ GRAY = (
 COLOR = (
     Row("CBM3D [[2]]", "", (33.50, 30.69, 27.37)),
     Row("CDnCNN [[3]]", "668k", (33.90, 31.24, 27.95)),
+    Row("FFDNet [[5]]", "854k", (33.87, 31.21, 27.96)),
     Row("CGroupSC [[4]]", "119k", (34.12, 31.41, 28.08)),
     Row("CNLNet 5x5, the paper [[1]]", "", PAPER["color-5x5"]),
     Row("CNLNet 5x5, the author's weights, our protocol", "", (33.807, 31.080, 27.734)),
@@ -62,5 +64,10 @@ REFERENCES = {
         'B. Lecouat et al., "Fully Trainable and Interpretable Non-Local Sparse Models for Image '
         'Restoration", ECCV 2020.',
     ),
+    "Zhang et al., IEEE TIP 2018": (
+        "https://arxiv.org/abs/1710.04026",
+        'K. Zhang et al., "FFDNet: Toward a Fast and Flexible Solution for CNN-Based Image '
+        'Denoising", IEEE TIP 2018.',
+    ),
 }
-"""Papers [1] to [4], in this order: short title, address, and the whole reference."""
+"""Papers [1] to [5], in this order: short title, address, and the whole reference."""

@@ -5,18 +5,32 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nlnet.evaluation.datasets import bsd68_ids
 from nlnet.evaluation.protocol import Score, evaluate_folder
-from nlnet.model.loading import load_model, shipped_models
+from nlnet.model.family import Family
+from nlnet.model.loading import load_model, select_model, shipped_models
 from nlnet.model.model import Model
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "docs" / "results"
 WEIGHTS = PROJECT / "src" / "nlnet" / "model" / "weights"
-FAMILIES = ("gray-5x5", "gray-7x7", "color-5x5")
+PAPERS = ("gray-5x5", "gray-7x7", "color-5x5")
+"""The paper's networks: a model for each of its sigmas."""
+
+EVERY_SIGMA = (5, 10, 15, 20, 25, 35, 50, 70, 100)
+"""Where models for every sigma are measured."""
+
+SINGLE = {1: "gray-5x5", 3: "color-5x5"}
+"""What they are compared with, by channels: of these, the nearest to the noise, rescaled."""
+
+NEAREST = "nearest"
+"""What the set of those results is called, after the set of images."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,55 +47,134 @@ def evaluate_model(name: str, data: Path, folder: Path = RESULTS) -> None:
     """Measure a shipped model on its test sets, and write a JSON file for each.
 
     Grayscale models see ``bsd68/`` and ``set12/``, color models the images of BSD68 in
-    ``bsds500/val/``.
+    ``bsds500/val/``. Models for every sigma are measured at `EVERY_SIGMA`, and so is the nearest
+    model for one sigma, on BSD68.
     """
     model = load_model(name)
-    sets: dict[str, tuple[Path, frozenset[str] | None]] = {"bsd68": (data / "bsd68", None)}
-    if model.config.channels == 1:
-        sets["set12"] = (data / "set12", None)
-    else:
-        ids = bsd68_ids()
-        sets["bsd68"] = (data / "bsds500" / "val", ids)
-    for title, (images, chosen) in sets.items():
-        evaluation = evaluate_folder(images, model, model.sigma, ids=chosen, report=_say(title))
-        content = {"set": title, "weights": weights_digest(model), **evaluation.to_json()}
-        folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for title, images, ids in _test_sets(model, data):
+        digest = {"set": title, "weights": weights_digest(model)}
+        if isinstance(model, Model):
+            content = digest | _evaluate(model, model.sigma, title, images, ids)
+        else:
+            sigmas = {
+                str(sigma): _evaluate(model.at(sigma), sigma, title, images, ids)
+                for sigma in EVERY_SIGMA
+            }
+            content = digest | {"sigmas": sigmas}
+            if title == "bsd68":
+                content[NEAREST] = _evaluate_nearest(model, images, ids, _path(name, title, folder))
         _path(name, title, folder).write_text(json.dumps(content, indent=1) + "\n")
-        print(f"{name}, {title}: {evaluation.mean.psnr:.3f} dB", flush=True)
 
 
-def read_result(name: str, title: str, folder: Path = RESULTS) -> Result | None:
-    """Read a committed evaluation of a shipped model; None if there is none of these weights."""
+def _test_sets(
+    model: Model | Family, data: Path
+) -> Iterator[tuple[str, Path, frozenset[str] | None]]:
+    if model.config.channels == 1:
+        yield "bsd68", data / "bsd68", None
+        yield "set12", data / "set12", None
+    else:
+        yield "bsd68", data / "bsds500" / "val", bsd68_ids()
+
+
+def _evaluate(
+    model: Model, sigma: float, title: str, images: Path, ids: frozenset[str] | None
+) -> dict[str, Any]:
+    evaluation = evaluate_folder(images, model, sigma, ids=ids, report=_say(title))
+    print(f"{model.name}, sigma {sigma:g}, {title}: {evaluation.mean.psnr:.3f} dB", flush=True)
+    return evaluation.to_json()
+
+
+def _evaluate_nearest(
+    family: Family, images: Path, ids: frozenset[str] | None, path: Path
+) -> dict[str, Any]:
+    """Return what the nearest models for one sigma reach, on images rescaled to it.
+
+    They do not change with the family, so what is known of the same weights is kept.
+    """
+    known = json.loads(path.read_text()).get(NEAREST, {}) if path.exists() else {}
+    found = {}
+    for sigma in EVERY_SIGMA:
+        single = select_model(SINGLE[family.config.channels], sigma)
+        digest = {"weights": weights_digest(single)}
+        kept = known.get(str(sigma), {})
+        if kept.get("weights") != digest["weights"]:
+            kept = digest | _evaluate(single, sigma, "bsd68", images, ids)
+        found[str(sigma)] = kept
+    return found
+
+
+def read_result(
+    name: str, title: str, folder: Path = RESULTS, sigma: float | None = None, of: str = "sigmas"
+) -> Result | None:
+    """Read a committed evaluation of a shipped model; None if there is none of these weights.
+
+    A model for every sigma has one for each `sigma`; those of `NEAREST` are beside them.
+    """
     path = _path(name, title, folder)
     if name not in shipped_models() or not path.exists():
         return None
     content: dict[str, Any] = json.loads(path.read_text())
     if content["weights"] != weights_digest(load_model(name)):
         return None
+    if "sigmas" in content:
+        content = content.get(of, {}).get(f"{sigma:g}")
+        if content is None:
+            return None
     mean = content["mean"]
     return Result(mean["psnr"], mean["ssim"], len(content["images"]), path)
 
 
-def weights_digest(model: Model) -> str:
+def read_at(name: str, title: str, sigma: float, folder: Path = RESULTS) -> Result | None:
+    """Read the result of a model for every sigma, or of the one for this sigma in a family."""
+    if name in shipped_models():
+        return read_result(name, title, folder, sigma)
+    return read_result(f"{name}-s{sigma:g}", title, folder)
+
+
+def weights_digest(model: Model | Family) -> str:
     """Return a digest of the learned values alone: what else a file says may change."""
     digest = hashlib.sha256()
-    for stage in model.stages:
-        for array in (stage.filters, stage.group_weights, stage.coefficients):
-            digest.update(array.astype("<f4").tobytes())
-        digest.update(repr(float(stage.step_size)).encode())
+    for stages in model.sets if isinstance(model, Family) else (model.stages,):
+        for stage in stages:
+            for field in dataclasses.fields(stage):
+                value = getattr(stage, field.name)
+                if isinstance(value, np.ndarray):
+                    digest.update(value.astype("<f4").tobytes())
+                elif value is not None:
+                    digest.update(repr(float(value)).encode())
     return digest.hexdigest()
 
 
 def record_figures(name: str, weights: Path = WEIGHTS, folder: Path = RESULTS) -> None:
-    """Write what was measured into the model file."""
+    """Write what was measured into the model file: a number, or one for each sigma."""
     model = load_model(weights / f"{name}.safetensors")
     figures = dict(model.figures)
     for title in ("bsd68", "set12"):
-        result = read_result(name, title, folder)
-        if result is not None:
-            figures[f"{title}_psnr"] = round(result.psnr, 3)
-            figures[f"{title}_ssim"] = round(result.ssim, 4)
+        for measure, digits in (("psnr", 3), ("ssim", 4)):
+            if isinstance(model, Family):
+                found = _by_sigma(name, title, measure, digits, folder)
+            else:
+                result = read_result(name, title, folder)
+                found = None if result is None else round(getattr(result, measure), digits)
+            if found is not None:
+                figures[f"{title}_{measure}"] = found
+    nearest = _by_sigma(name, "bsd68", "psnr", 3, folder, NEAREST)
+    if isinstance(model, Family) and nearest is not None:
+        figures["bsd68_psnr_of_nearest"] = nearest
     dataclasses.replace(model, figures=figures).save(weights / f"{name}.safetensors")
+
+
+def _by_sigma(
+    name: str, title: str, measure: str, digits: int, folder: Path, of: str = "sigmas"
+) -> dict[str, float] | None:
+    results = {sigma: read_result(name, title, folder, sigma, of) for sigma in EVERY_SIGMA}
+    found = {
+        f"{sigma:g}": round(getattr(result, measure), digits)
+        for sigma, result in results.items()
+        if result is not None
+    }
+    return found or None
 
 
 def _path(name: str, title: str, folder: Path) -> Path:

@@ -32,7 +32,7 @@ def main() -> None:
 def ship(run: Path, data: Path | None = None, weights: Path = WEIGHTS) -> str:
     """Ship one run, and return the model's name."""
     model = load_model(run / "best.safetensors")
-    if isinstance(model.provenance.get("recipe"), dict):
+    if isinstance(model, Model) and isinstance(model.provenance.get("recipe"), dict):
         if data is None:
             raise SystemExit(f"{run} is an old run: say with --data what it was trained on.")
         model = _tell_in_words(model, data)

@@ -18,10 +18,14 @@ from scripts import markdown
 from scripts.cards import write_card
 from scripts.published import COLOR, GRAY, PAPER, REFERENCES, SIGMAS, Row
 from scripts.results import (
-    FAMILIES,
+    EVERY_SIGMA,
+    NEAREST,
+    PAPERS,
     PROJECT,
     RESULTS,
+    SINGLE,
     evaluate_model,
+    read_at,
     read_result,
     record_figures,
 )
@@ -29,6 +33,9 @@ from scripts.results import (
 NAME = "tables"
 _SETS = {"bsd68": "BSD68", "set12": "Set12"}
 NONE = "\N{EN DASH}"
+_GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus")
+_COLOR = ("color-5x5", "color", "color-plus")
+_ONE_MODEL = "`gray` and `color` are one model each, for every sigma."
 
 
 def main() -> None:
@@ -54,11 +61,15 @@ def format_page() -> str:
     parts = [
         "# Results",
         "Mean PSNR in dB, higher is better. The best of each column is bold; in parentheses, the "
-        "difference from the paper.",
+        f"difference from the paper. {_ONE_MODEL}",
         "## BSD68, gray",
-        format_table(GRAY, ("gray-5x5", "gray-7x7")),
+        format_table(GRAY, _GRAY),
         "## BSD68, color",
-        format_table(COLOR, ("color-5x5",)),
+        format_table(COLOR, _COLOR),
+        "## Every sigma",
+        "The models for every sigma on BSD68, beside the nearest of the models for one sigma, "
+        "for which the image is scaled:",
+        format_every_sigma(),
         "## SSIM on BSD68, and PSNR on Set12",
         format_more(),
         "## How it is measured",
@@ -80,12 +91,12 @@ def format_summary() -> str:
     return "\n\n".join(
         [
             "Mean PSNR in dB on BSD68, higher is better. The best of each column is bold; in "
-            "parentheses, the difference from the paper. [Results](docs/results.md) says how it "
-            "is measured.",
+            f"parentheses, the difference from the paper. {_ONE_MODEL} "
+            "[Results](docs/results.md) says how it is measured.",
             "### Gray",
-            format_table(GRAY, ("gray-5x5", "gray-7x7")),
+            format_table(GRAY, _GRAY),
             "### Color",
-            format_table(COLOR, ("color-5x5",)),
+            format_table(COLOR, _COLOR),
             format_links(),
         ]
     )
@@ -95,9 +106,11 @@ def format_table(published: Iterable[Row], families: Iterable[str], folder: Path
     """Return one of the paper's tables in Markdown, ours below the others."""
     rows = [Shown(row.method, row.parameters, row.psnr, None) for row in published]
     for family in families:
-        found = [read_result(f"{family}-s{sigma}", "bsd68", folder) for sigma in SIGMAS]
+        if family not in PAPER and family not in shipped_models():
+            continue
+        found = [read_at(family, "bsd68", sigma, folder) for sigma in SIGMAS]
         psnr = tuple(None if result is None else result.psnr for result in found)
-        rows.append(Shown(f"nlnet `{family}` (ours)", _parameters(family), psnr, PAPER[family]))
+        rows.append(Shown(f"nlnet `{family}` (ours)", _parameters(family), psnr, PAPER.get(family)))
     # What counts is what a reader sees: two digits, as in the papers.
     best = [
         max(round(value, 2) for value in column if value is not None)
@@ -152,19 +165,43 @@ def format_links() -> str:
 def format_more(folder: Path = RESULTS) -> str:
     """Return SSIM, and the other test set, of our models."""
     rows = []
-    for family in FAMILIES:
+    for family in (*PAPERS, *_every_sigma()):
         for title, measure in (("bsd68", "ssim"), ("set12", "psnr")):
             if title == "set12" and family.startswith("color"):
                 continue
-            found = [read_result(f"{family}-s{sigma}", title, folder) for sigma in SIGMAS]
+            found = [read_at(family, title, sigma, folder) for sigma in SIGMAS]
             digits = 4 if measure == "ssim" else 2
             cells = [NONE if r is None else f"{getattr(r, measure):.{digits}f}" for r in found]
             rows.append([f"`{family}`", f"{_SETS[title]}, {measure.upper()}", *cells])
     return markdown.format_table(["", "", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
 
 
+def format_every_sigma(folder: Path = RESULTS) -> str:
+    """Return the models for every sigma, and what they gain over those for one."""
+    rows = []
+    for name in _every_sigma():
+        found = [read_result(name, "bsd68", folder, sigma) for sigma in EVERY_SIGMA]
+        nearest = [read_result(name, "bsd68", folder, sigma, NEAREST) for sigma in EVERY_SIGMA]
+        pairs = [(a and a.psnr, b and b.psnr) for a, b in zip(found, nearest, strict=True)]
+        single = SINGLE[load_model(name).config.channels]
+        rows += [
+            [f"`{name}`", *(NONE if a is None else f"{a:.2f}" for a, _ in pairs)],
+            [f"nearest `{single}`", *(NONE if b is None else f"{b:.2f}" for _, b in pairs)],
+            [
+                "difference",
+                *(NONE if a is None or b is None else f"{a - b:+.3f}" for a, b in pairs),
+            ],
+        ]
+    return markdown.format_table(["sigma", *map(str, EVERY_SIGMA)], rows)
+
+
+def _every_sigma() -> list[str]:
+    """Return the names of the shipped models for every sigma."""
+    return [name for name in (*_GRAY, *_COLOR) if name in shipped_models()]
+
+
 def _parameters(family: str) -> str:
-    members = [name for name in shipped_models() if name.startswith(f"{family}-s")]
+    members = [name for name in shipped_models() if name in (family, f"{family}-s25")]
     return f"{load_model(members[0]).parameter_count / 1000:.1f}k" if members else NONE
 
 

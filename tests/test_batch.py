@@ -42,7 +42,7 @@ def run(
     tmp_path: Path, gray_model_file: Path, color_model_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Run:
     """Denoise into the folder ``out``, with the models of the tests instead of the shipped ones."""
-    models = {"gray-5x5": gray_model_file, "color-5x5": color_model_file}
+    models = {"gray": gray_model_file, "color": color_model_file}
     select = nlnet.model.loading.select_model
     monkeypatch.setattr(
         nlnet.model.loading,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pictures import random_image
+from test_family import make_family
 
 import nlnet
 from nlnet.cli import main
@@ -77,12 +79,21 @@ def test_models_lists_what_is_shipped(
     shipped = {"gray-5x5-s15": told, "untold": gray_model}
     monkeypatch.setattr("nlnet.model.loading.shipped_models", lambda: tuple(shipped))
     monkeypatch.setattr("nlnet.model.loading.load_model", shipped.__getitem__)
+    every = make_family(gray_model.config, name="gray-7x7")
+    measured = {"bsd68_psnr": {"10": 33.0, "15": 31.5, "50": 26.0}}
+    shipped["gray-7x7"] = dataclasses.replace(every, figures=measured)
     assert main(["models"]) == 0
-    header, first, second = capsys.readouterr().out.splitlines()
-    assert header.split() == ["name", "sigma", "parameters", "BSD68", "PSNR", "trained"]
+    header, first, second, third, fast, best = capsys.readouterr().out.splitlines()
+    psnrs = ["PSNR", "15", "PSNR", "25", "PSNR", "50"]
+    assert header.split() == ["name", "sigma", "parameters", *psnrs, "time", "trained"]
     size = f"{gray_model.parameter_count:,}"
-    assert first.split(maxsplit=4) == ["gray-5x5-s15", "15", size, "31.400", "a short run"]
-    assert second.split() == ["untold", "25", size, "-", "-"]
+    told = ["gray-5x5-s15", "15", size, "31.40", "-", "-", "1.0x", "a short run"]
+    assert first.split(maxsplit=7) == told
+    assert second.split() == ["untold", "25", size, "-", "-", "-", "-", "-"]
+    assert third.split()[3:6] == ["31.50", "-", "26.00"]
+    assert float(third.split()[6].removesuffix("x")) > 1
+    assert fast == "--quality fast: gray for gray images, color for color"
+    assert best.startswith("--quality best: ")
 
 
 def test_import_checks_its_output_first(tmp_path: Path, fails: Callable[..., str]) -> None:

@@ -75,7 +75,7 @@ def test_sigma_is_on_the_8_bit_scale(
 def test_options_reach_the_work(
     noisy_file: Path, gray_model_file: Path, tmp_path: Path, asked: list[Asked]
 ) -> None:
-    wanted = {"max_memory": 3 * 2**29, "threads": 3, "model": str(gray_model_file)}
+    wanted = {"max_memory": 3 * 2**29, "threads": 3, "model": str(gray_model_file), "quality": None}
     files = ["denoise", str(noisy_file), "-o", str(tmp_path / "out.png"), "--sigma", "25"]
     options = ["--max-memory", "1.5G", "--threads", "3", "--model", str(gray_model_file)]
     assert main([*files, *options]) == 0

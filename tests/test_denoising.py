@@ -182,7 +182,7 @@ def test_progress_may_raise(noisy_gray: np.ndarray, gray_model: Model) -> None:
 # Models
 
 
-@pytest.mark.parametrize(("channels", "family"), [(1, "gray-5x5"), (3, "color-5x5")])
+@pytest.mark.parametrize(("channels", "family"), [(1, "gray"), (3, "color")])
 def test_auto_takes_the_family_of_the_image(
     noisy_gray: np.ndarray,
     gray_model: Model,

@@ -6,6 +6,7 @@ import pytest
 
 from nlnet.errors import InputError, ModelError
 from nlnet.model import loading
+from nlnet.model.family import Family
 from nlnet.model.loading import load_model, select_model, shipped_models
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
@@ -85,8 +86,13 @@ def test_a_family_needs_a_usable_sigma(sigma):
 @pytest.mark.parametrize("name", shipped_models())
 def test_every_shipped_model_is_what_its_name_says(name):
     shipped = load_model(name)
-    kind, patch, sigma = name.split("-")
+    kind, *rest = name.split("-")
     assert shipped.name == name
     assert shipped.config.channels == {"gray": 1, "color": 3}[kind]
+    if isinstance(shipped, Family):
+        assert (shipped.sigmas[0], shipped.sigmas[-1]) == (1.0, 100.0)
+        assert rest in ([], ["plus"])
+        return
+    patch, sigma = rest
     assert patch == f"{shipped.config.patch_size}x{shipped.config.patch_size}"
     assert sigma == f"s{shipped.sigma:g}"

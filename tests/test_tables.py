@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from pictures import random_image
+from test_family import make_family
 
 from nlnet.images import ImageFile, write_image
+from nlnet.model.family import Family
 from nlnet.model.loading import load_model
 from nlnet.model.model import Model
-from scripts import load, markdown, real_noise, results, speed, tables
+from scripts import frontier, load, markdown, real_noise, results, ship, speed, tables
 from scripts.cards import format_card
 from scripts.published import COLOR, GRAY, PAPER, Row
 from scripts.results import PROJECT
@@ -29,12 +31,17 @@ def shipped(gray_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
     model.save(weights / "gray-5x5-s25.safetensors")
 
-    def load(name: str | Path) -> Model:
+    def load(name: str | Path) -> Model | Family:
         return load_model(weights / f"{name}.safetensors" if isinstance(name, str) else name)
 
+    every = make_family(dataclasses.replace(gray_model.config, stages=1), name="gray")
+    every.save(weights / "gray.safetensors")
     for module in (results, tables):
-        monkeypatch.setattr(module, "shipped_models", lambda: ("gray-5x5-s25",))
+        monkeypatch.setattr(module, "shipped_models", lambda: ("gray", "gray-5x5-s25"))
         monkeypatch.setattr(module, "load_model", load)
+    monkeypatch.setattr(results, "select_model", lambda name, sigma: load("gray-5x5-s25"))
+    monkeypatch.setattr(results, "EVERY_SIGMA", (10, 25))
+    monkeypatch.setattr(tables, "EVERY_SIGMA", (10, 25))
     return weights
 
 
@@ -69,6 +76,62 @@ def test_evaluations_go_into_json_tables_and_the_model_file(
     assert model.figures["bsd68_psnr"] == round(psnr, 3)
     assert set(model.figures) == {"bsd68_psnr", "bsd68_ssim", "set12_psnr", "set12_ssim"}
     assert results.read_result("gray-5x5-s25", "bsd68", folder) is not None  # weights are as before
+
+
+def test_a_model_for_every_sigma_is_measured_at_several(
+    shipped: Path, data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
+    results.evaluate_model("gray", data, folder)
+    content = json.loads((folder / "gray-bsd68.json").read_text())
+    assert set(content["sigmas"]) == set(content["nearest"]) == {"10", "25"}
+    psnr = {sigma: content["sigmas"][sigma]["mean"]["psnr"] for sigma in ("10", "25")}
+    assert psnr["10"] > psnr["25"]
+    assert content["nearest"]["10"]["model"] == "gray-5x5-s25"
+    content["nearest"]["10"]["mean"]["psnr"] = 1.0  # what is known of the same weights is kept
+    (folder / "gray-bsd68.json").write_text(json.dumps(content))
+    results.evaluate_model("gray", data, folder)
+    again = json.loads((folder / "gray-bsd68.json").read_text())
+    assert again["nearest"] == content["nearest"]
+    found = results.read_at("gray", "bsd68", 25, folder)
+    assert found is not None
+    assert found.psnr == psnr["25"]
+    assert results.read_at("gray", "bsd68", 50, folder) is None
+
+    row = next(
+        line
+        for line in tables.format_table(GRAY, ("gray", "gray-plus"), folder).splitlines()
+        if "`gray`" in line
+    )
+    assert f"| {tables.NONE} | {psnr['25']:.2f} | {tables.NONE} |" in row
+    nearest = content["nearest"]["10"]["mean"]["psnr"]
+    table = tables.format_every_sigma(folder).splitlines()
+    assert table[-1].startswith(f"| difference | {psnr['10'] - nearest:+.3f} | ")
+
+    results.record_figures("gray", shipped, folder)
+    family = load_model(shipped / "gray.safetensors")
+    assert isinstance(family, Family)
+    assert family.figures["bsd68_psnr"] == {key: round(value, 3) for key, value in psnr.items()}
+    card = format_card(family)
+    assert "any standard deviation from 5 to 80 on the 0-255 scale" in card
+    assert f"| PSNR on BSD68, dB | {psnr['10']:.3f} | {psnr['25']:.3f} |" in card
+    assert f"| of the nearest model for one sigma | {nearest:.3f} |" in card
+    assert "| PSNR on the validation images | 30.000 dB |" in card
+
+    changed = dataclasses.replace(family, sets=(*family.sets[1:], family.sets[0]))
+    changed.save(shipped / "gray.safetensors")
+    assert results.read_at("gray", "bsd68", 25, folder) is None
+
+
+def test_a_run_for_every_sigma_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    make_family(name="gray").save(run / "best.safetensors")
+    (run / "log.jsonl").write_text("{}\n")
+    monkeypatch.setattr(ship, "RESULTS", tmp_path / "results")
+    assert ship.ship(run, weights=tmp_path / "weights") == "gray"
+    assert isinstance(load_model(tmp_path / "weights" / "gray.safetensors"), Family)
+    assert (tmp_path / "results" / "training" / "gray.jsonl").read_text() == "{}\n"
 
 
 def test_results_of_other_weights_do_not_count(shipped: Path, data: Path, tmp_path: Path) -> None:
@@ -113,7 +176,7 @@ def test_a_result_as_good_as_the_paper_differs_by_nothing() -> None:
 def test_references_of_the_tables_resolve(name: str) -> None:
     page = (PROJECT / name).read_text()
     used = set(re.findall(r"\[\[(\d)\]\]", page))
-    assert used == {"1", "2", "3", "4"}
+    assert used == {"1", "2", "3", "4", "5"}
     assert used == set(re.findall(r"^\[(\d)\]: https://", page, re.MULTILINE))
 
 
@@ -129,6 +192,27 @@ def test_pages_have_the_tables_that_the_script_writes() -> None:
 def test_pages_say_what_the_benchmarks_measured(name: str) -> None:
     page = (PROJECT / name).read_text()
     assert speed.fill_in(name, page) == page
+
+
+def test_nlnet_models_shows_the_times_that_were_measured() -> None:
+    if not frontier.BENCHMARKS.is_dir():
+        pytest.skip("no figures here")  # the source distribution leaves them out
+    assert json.loads(frontier.TIMES.read_text()) == frontier.relative_times()
+
+
+def test_a_published_psnr_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = [
+        {"kind": "gray", "size": "small", "threads": 2, "method": method, "seconds": seconds}
+        for method, seconds in (("nlnet gray", 0.1), ("FFDNet torch", 0.2), ("bm3d", 5.0))
+    ]
+    content = {"commit": "abcdefgh", "machine": {"cpu": "one"}, "sgemm_gflops": {}}
+    report = frontier.Report(content | {"results": results})
+    measured = {"results": {"gray": {"bm3d": {"psnr": 28.6}}, "color": {}}}
+    monkeypatch.setattr(frontier, "read_benchmark", lambda name: measured)
+    table = frontier.format_frontier(report)
+    assert "| FFDNet in torch | 0.200 | 2.0 | 29.19* |  |  |  |" in table
+    assert "| BM3D | 5.000 | 50.0 | 28.60 |" in table
+    assert [point.ours for point in frontier.points(report)] == [True, False, False]
 
 
 @pytest.mark.parametrize("name", load.PAGES)

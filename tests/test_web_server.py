@@ -16,12 +16,14 @@ import httpx2 as httpx
 import numpy as np
 import pytest
 from pictures import random_image
+from test_family import make_family
 from web_server import TIMEOUT, ServerProcess, model_options, server_process
 
 import nlnet
 from nlnet.cli import main
 from nlnet.errors import InputError
 from nlnet.images import ImageFile, decode, encode, read_image
+from nlnet.model.family import Family
 from nlnet.model.model import Model
 from nlnet.web.catalog import Catalog
 from nlnet.web.server import is_loopback, listen, url_of
@@ -229,9 +231,11 @@ def test_own_models_come_first_where_they_fit(gray_model: Model, color_model: Mo
 
 
 def test_shipped_models_are_offered(gray_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = {f"gray-5x5-s{sigma}": float(sigma) for sigma in (15, 25, 50)}
+    shipped = {"gray": 0.0} | {f"gray-5x5-s{sigma}": float(sigma) for sigma in (15, 25, 50)}
 
-    def load(name: str) -> Model:
+    def load(name: str) -> Model | Family:
+        if name == "gray":
+            return make_family(name=name)
         return Model(gray_model.config, gray_model.stages, shipped[name], name)
 
     monkeypatch.setattr("nlnet.model.loading.shipped_models", lambda: tuple(shipped))
@@ -239,7 +243,10 @@ def test_shipped_models_are_offered(gray_model: Model, monkeypatch: pytest.Monke
     monkeypatch.setattr("nlnet.web.catalog.shipped_models", lambda: tuple(shipped))
     catalog = Catalog()
     assert catalog.names == ("auto", "gray-5x5", *shipped)
-    assert catalog.choose("auto", 1, 40.0).name == "gray-5x5-s50"
+    assert catalog.choose("auto", 1, 40.0).name == "gray"
+    assert catalog.choose("gray", 1, 40.0).stages[0].step_size == pytest.approx(
+        make_family().at(40.0).stages[0].step_size
+    )
     assert catalog.choose("gray-5x5", 1, 10.0).name == "gray-5x5-s15"
     assert catalog.choose("gray-5x5", 1, 5e-324).name == "gray-5x5-s15"
     assert catalog.choose("gray-5x5-s25", 1, 10.0).name == "gray-5x5-s25"

@@ -16,6 +16,8 @@ import nlnet
 from nlnet.files.data_range import Range
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import format_of
+from nlnet.model.defaults import QUALITIES
+from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.web.display import to_8_bits
@@ -95,9 +97,11 @@ def test_a_gray_image_has_no_color_to_blend(client: TestClient) -> None:
         ("data_range", "1e-30"),
         ("data_range", "1e30"),
         ("format", "gif"),
-        ("quality", "0"),
-        ("quality", "101"),
-        ("quality", "²"),
+        ("jpeg_quality", "0"),
+        ("jpeg_quality", "101"),
+        ("jpeg_quality", "²"),
+        ("quality", "good"),
+        ("quality", "95"),
         ("preview", "maybe"),
         ("job", "short"),
         ("job", "../../etc/passwd"),
@@ -110,6 +114,29 @@ def test_bad_fields(client: TestClient, field: str, value: str) -> None:
 
 def test_the_strength_of_photon_noise_is_never_given(client: TestClient) -> None:
     assert "leave sigma out" in told(post(client, GRAY, sigma="25", noise="poisson"), 422)
+
+
+# quality
+
+
+def test_quality_chooses_among_the_shipped_models() -> None:
+    with client_of([], pixels=10_000) as shipped:
+        for quality in QUALITIES:
+            response = post(shipped, GRAY, sigma="25", quality=quality)
+            chosen = choose_model("auto", 1, 25.0, quality)
+            assert response.headers["nlnet-model"] == chosen.name
+            expected = nlnet.denoise(decode(GRAY, "x").pixels, 25, quality=quality)
+            np.testing.assert_array_equal(pixels_of(response), expected)
+
+
+def test_a_model_of_the_server_is_its_own_at_any_quality(client: TestClient) -> None:
+    response = post(client, GRAY, sigma="25", quality="best")
+    np.testing.assert_array_equal(pixels_of(response), pixels_of(post(client, GRAY, sigma="25")))
+
+
+def test_a_model_and_a_quality_are_not_both_given(client: TestClient, gray_model: Model) -> None:
+    response = post(client, GRAY, sigma="25", quality="fast", model=gray_model.name)
+    assert "Both the model" in told(response, 422)
 
 
 # kinds of noise
@@ -206,7 +233,7 @@ def test_transparency_is_laid_on_white_for_jpeg(client: TestClient) -> None:
 
 def test_the_quality_of_jpeg(client: TestClient) -> None:
     sizes = [
-        len(post(client, COLOR, sigma="25", format="jpeg", quality=quality).content)
+        len(post(client, COLOR, sigma="25", format="jpeg", jpeg_quality=quality).content)
         for quality in ("20", "60", "95")
     ]
     assert sizes == sorted(sizes)

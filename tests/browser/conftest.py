@@ -14,7 +14,8 @@ from web_server import ServerProcess, model_options, server_process
 
 from browser.tour import DESKTOP, Visit
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model.loading import family_of, shipped_models
+from nlnet.model.defaults import FAMILIES, FAST
+from nlnet.model.loading import shipped_models
 from nlnet.noise import add_noise
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -39,7 +40,7 @@ COUNT_URLS = """
 @pytest.fixture(scope="module")
 def models(gray_model_file: Path, color_model_file: Path) -> list[Path]:
     """Model files to serve: none where the shipped models do for gray and color."""
-    shipped = {"gray-5x5", "color-5x5"} <= set(map(family_of, shipped_models()))
+    shipped = set(FAMILIES[FAST].values()) <= set(shipped_models())
     return [] if shipped else [gray_model_file, color_model_file]
 
 

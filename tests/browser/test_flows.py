@@ -210,10 +210,10 @@ def test_settings_for_all_files(visit: Visits, noisy_png: Path, tmp_path: Path) 
         rows.nth(place).filter(has_text="done").wait_for()
     tour.page.locator("#format").select_option("jpeg")
     rows.nth(0).get_by_text("done", exact=True).wait_for()
-    tour.expect("#quality-row")
+    tour.expect("#jpeg-quality-row")
     assert tour.expect("#download").get_attribute("download") == "noisy photo-denoised.jpg"
     rows.nth(1).filter(has_text="done, with other settings").wait_for()
-    tour.set_slider("quality", 60)
+    tour.set_slider("jpeg-quality", 60)
     tour.expect("#run-all").click()
     for place in range(2):
         rows.nth(place).get_by_text("done", exact=True).wait_for()

@@ -11,6 +11,7 @@ import pytest
 
 from browser.tour import PHONE, Visit, by_command_line
 from nlnet.images import ImageFile, decode, read_image, write_image
+from nlnet.model.defaults import FAMILIES
 
 pytestmark = pytest.mark.browser
 
@@ -196,6 +197,19 @@ def test_only_models_that_fit_the_image_are_offered(
         tour.page.locator("#model").select_option(names[-1])
         tour.expect("#fact-model", names[-1])
     assert tour.page.locator("#model").input_value() == names[-1]
+    assert tour.page.locator("#quality").is_disabled()  # it only chooses if no model is named
+    assert tour.page.locator("#message").is_hidden()
+
+
+def test_the_best_quality(visit: Callable[..., Visit], tmp_path: Path) -> None:
+    gray = np.asarray(np.random.default_rng(3).normal(128, 20, (60, 80)), np.uint8)
+    write_image(tmp_path / "gray.png", ImageFile(gray))
+    tour = visit()
+    tour.open_and_wait(tmp_path / "gray.png")
+    tour.page.locator("#advanced summary").click()
+    for quality in ("best", "fast"):
+        tour.page.locator("#quality").select_option(quality)
+        tour.expect("#fact-model", re.compile(f"^{FAMILIES[quality][1]}(-s.*)?$"))
     assert tour.page.locator("#message").is_hidden()
 
 

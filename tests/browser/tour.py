@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Visit:
     requests: list[str]
     complaints: list[str]
 
-    def expect(self, selector: str, text: str | None = None) -> Any:
+    def expect(self, selector: str, text: str | re.Pattern[str] | None = None) -> Any:
         """Wait until an element is visible, with that text in it."""
         locator = self.page.locator(selector)
         if text is not None:

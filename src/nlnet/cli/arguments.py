@@ -8,12 +8,16 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from nlnet.cli.messages import error_line
 from nlnet.errors import reason_of
 
 EXIT_ERROR = 2
+
+_TEXT_SUFFIXES = (".txt", ".csv")
+"""Files of numbers; other files are maps."""
 
 _MAX_TEXT = 2**24
 """Characters of a text file that are read, in case it is no list of numbers but an image."""
@@ -67,11 +71,11 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
-    """Add the option ``--sigma``: required, or None if it may be left to be estimated."""
+    """Add the option ``--sigma``: required; if automatic, also a file, or None to estimate it."""
     wanted = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
     pages = (
-        "; for the pages of a stack one each, such as 10,12,15, or a text file of them; or auto to "
-        "estimate it (default: auto)"
+        "; for the pages of a stack one each, such as 10,12,15, or a text file of them (.txt, "
+        ".csv); an image with that of every pixel; or auto to estimate it (default: auto)"
     )
     parser.add_argument(
         "--sigma",
@@ -175,19 +179,24 @@ def _sigma(text: str) -> float:
     return number
 
 
-def _sigmas_or_auto(text: str) -> float | tuple[float, ...] | None:
-    """Parse a number, several with commas between, or the name of a text file of them."""
+def _sigmas_or_auto(text: str) -> float | tuple[float, ...] | Path | None:
+    """Parse a number, several with commas between, or the name of a file: of numbers, or a map."""
     if text == "auto":
         return None
     try:
         sigmas = tuple(map(_sigma, text.split(",")))
     except argparse.ArgumentTypeError as error:
         # Only now: a file may well be called 25.
-        if not os.path.isfile(text):
+        path = Path(text)
+        if path.suffix.lower() in _TEXT_SUFFIXES:
+            sigmas = _sigmas_in(text)
+        elif path.suffix[1:2].isalpha() or os.path.lexists(text):
+            return path
+        else:
             raise argparse.ArgumentTypeError(
-                f"{error}; or several with commas, a text file of them, or 'auto'"
+                f"{error}; or several with commas, a text file of them, the name of a map, or "
+                "'auto'"
             ) from error
-        sigmas = _sigmas_in(text)
     return sigmas if len(sigmas) > 1 else sigmas[0]
 
 

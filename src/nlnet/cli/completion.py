@@ -57,7 +57,7 @@ def _model_names() -> list[str]:
     from nlnet.model.loading import family_of, shipped_models
 
     models = shipped_models()
-    return [*sorted({family_of(name) for name in models}), *models]
+    return list(dict.fromkeys([*sorted(map(family_of, models)), *models]))
 
 
 def _names_or_files(names: list[str]) -> dict[str, object]:

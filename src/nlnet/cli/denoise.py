@@ -29,6 +29,7 @@ from nlnet.cli.output import check_figure, check_output
 from nlnet.cli.streams import STREAM, denoise_streams, uses_streams
 from nlnet.cli.writing import add_writing, check_writes_images, writing_options
 from nlnet.errors import FileError, InputError, reason_of
+from nlnet.model.defaults import QUALITIES
 
 if TYPE_CHECKING:
     from nlnet.files.settings import Settings
@@ -46,7 +47,7 @@ EPILOG = """\
 examples:
   nlnet denoise noisy.png -o clean.png
   nlnet denoise noisy.png -o clean.png --sigma 25 --preview look.png
-  nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --model gray-7x7
+  nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --quality best
   nlnet denoise photos/ -o cleaned/ --recursive --workers 2
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.5,1
   nlnet denoise cells.tif -o cells-clean.tif --noise poisson
@@ -54,12 +55,15 @@ examples:
   nlnet denoise camera.tif -o clean.tif --data-range 4095 --mask dead-pixels.png
   nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend
+  nlnet denoise scan.tif -o clean.tif --sigma sigma-of-every-pixel.tif
   nlnet denoise slide.zarr -o clean.zarr --sigma 12
   curl -s https://example.org/noisy.png | nlnet denoise - -o - --format jpg >clean.jpg
   nlnet denoise slide.ome.tif -o clean.zarr --scheduler tcp://10.0.0.1:8786
 
 --sigma is on the 8-bit scale whatever the bit depth of the file: 25 is about a tenth of white. It
-is the strength of white noise or, with --noise camera, the mean strength of camera noise. Without
+is the strength of white noise or, with --noise camera, the mean strength of camera noise. If white
+noise is not equally strong everywhere, it is a file (TIFF or npy, for instance) with the sigma of
+every pixel, on that scale too: the value 25 is a sigma of 25, whatever the type of the map. Without
 it, the kind and strength of the noise are estimated for every image, and reported. If the output is
 a folder, files that exist there are skipped, so an interrupted run continues where it stopped.
 'nlnet models' lists the models; from a family, the one trained for the nearest sigma is used.
@@ -133,7 +137,12 @@ def _add_noise_options(parser: Parser) -> None:
         "--model",
         default="auto",
         metavar="M",
-        help="family, model name or model file (default: gray-5x5 or color-5x5)",
+        help="family, model name or model file (default: auto, which --quality chooses)",
+    )
+    parser.add_argument(
+        "--quality",
+        choices=QUALITIES,
+        help="which model to use if none is named: best takes longer (default: fast)",
     )
     parser.add_argument(
         "--strength",
@@ -182,9 +191,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
     from nlnet.files.settings import Settings
 
+    mapped = isinstance(arguments.sigma, Path)
     settings = Settings(
-        sigma=arguments.sigma,
+        sigma=None if mapped else arguments.sigma,
+        sigma_map=arguments.sigma.absolute() if mapped else None,
         model=arguments.model,
+        quality=arguments.quality,
         data_range=arguments.data_range,
         strength=arguments.strength,
         noise=_noise(arguments.noise),

@@ -49,6 +49,11 @@ def denoise_out_of_core(
             "--mask is for images in memory, but not for zarr or work on a cluster; write NaN into "
             "a floating array, or give nlnet.dask.denoise a mask."
         )
+    if settings.sigma_map is not None:
+        raise InputError(
+            "--sigma with a map is for images in memory, but not for zarr or work on a cluster; "
+            "give nlnet.dask.denoise a map."
+        )
     _check_output(target, overwrite=arguments.overwrite, source=source)
     with needs_extra("dask", *_LIBRARIES):
         from nlnet.dask.out_of_core import denoise_volume

@@ -38,7 +38,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _draw(model: str, sigma: float) -> Figure:
+    from nlnet.model.family import Family
     from nlnet.model.loading import load_model
     from nlnet.plotting.inspection import draw_model
 
-    return draw_model(load_model(model).at(sigma))
+    loaded = load_model(model)
+    here = f", at sigma {sigma:g}" if isinstance(loaded, Family) else ""
+    return draw_model(loaded.at(sigma), f"{loaded}{here}")

@@ -23,6 +23,7 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
 from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.pages import PagePlan
+from nlnet.dask.sigma_maps import map_of_block
 from nlnet.dask.work import Work
 from nlnet.denoising.removal import remove_noise
 from nlnet.inputs import check_finite, from_planes, to_planes
@@ -38,6 +39,7 @@ def denoise_chunks(
     scales: int,
     scale: int = 0,
     hidden: da.Array | None = None,
+    maps: da.Array | None = None,
 ) -> da.Array:
     """Denoise pages at one scale, after the smaller ones.
 
@@ -56,6 +58,8 @@ def denoise_chunks(
     hidden : dask array, optional
         Which pixels are left out, of the shape of the pages and (H, W); so is NaN. At smaller
         scales they are all NaN.
+    maps : dask array, optional
+        Maps of sigma, of the same shape; then there is one scale.
 
     Returns
     -------
@@ -73,8 +77,8 @@ def denoise_chunks(
     if work.channel_axis is not None:
         chunks[work.channel_axis] = (work.shape[0],)
     roomy = array.rechunk(tuple(chunks))
-    if hidden is not None:
-        hidden = hidden.rechunk(tuple(chunks[axis] for axis in work.mask_axes(array.ndim)))
+    pixels = tuple(chunks[axis] for axis in work.mask_axes(array.ndim))
+    hidden, maps = (each if each is None else each.rechunk(pixels) for each in (hidden, maps))
     change = _coarse_change(roomy, hidden, plans, work, scales, scale) if smaller else None
 
     # A single chunk has no neighbors, and may be smaller than the halo.
@@ -82,13 +86,12 @@ def denoise_chunks(
     for axis in work.image_axes:
         depth[axis % array.ndim] = halo if len(chunks[axis]) > 1 else 0
     wide = _with_halo(roomy, depth)
-    if hidden is not None:
-        halos = [depth[axis] for axis in work.mask_axes(array.ndim)]
-        hidden = _with_halo(hidden, dict(enumerate(halos)))
+    halos = dict(enumerate(depth[axis] for axis in work.mask_axes(array.ndim)))
+    hidden, maps = (each if each is None else _with_halo(each, halos) for each in (hidden, maps))
     if change is not None:
         change = _with_halo(change, {axis: rows // 2 for axis, rows in depth.items()})
     denoised = _map_pages(
-        _denoise_block, (wide, hidden, change), plans, wide.chunks, array.dtype, work, scale
+        _denoise_block, (wide, hidden, maps, change), plans, wide.chunks, array.dtype, work, scale
     )
     trimmed = trim_internal(denoised, depth, boundary="none")
     return cast(da.Array, trimmed.rechunk(array.chunks))
@@ -107,7 +110,8 @@ def _coarse_change(
     for axis in work.image_axes:
         chunks[axis] = tuple(length // 2 for length in chunks[axis])
     # Computed apart, so that no chunk waits in memory until the smaller scales are done.
-    apart = computed_apart(roomy), None if hidden is None else computed_apart(hidden), None
+    left_out = None if hidden is None else computed_apart(hidden)
+    apart = computed_apart(roomy), left_out, None, None
     half = _map_pages(
         _halve_block, apart, plans, tuple(chunks), np.dtype(np.float32), work, scale + 1
     )
@@ -120,22 +124,23 @@ def _with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
 
 def _map_pages(
     function: Callable[..., Array],
-    inputs: tuple[da.Array, da.Array | None, da.Array | None],
+    inputs: tuple[da.Array, da.Array | None, da.Array | None, da.Array | None],
     plans: da.Array,
     chunks: tuple[tuple[int, ...], ...],
     dtype: np.dtype[Any],
     work: Work,
     scale: int,
 ) -> da.Array:
-    """Call ``function(block, hidden, change, plans, work=, scale=)`` for the blocks of arrays.
+    """Call ``function(block, hidden, maps, change, plans, work=, scale=)`` for blocks of arrays.
 
-    Blocks of the change are of half the size, those of what is hidden have no channels; either may
-    be missing.
+    Blocks of the change are of half the size, those of what is hidden and of maps of sigma have no
+    channels; each may be missing.
     """
-    array, hidden, change = inputs
+    array, hidden, maps, change = inputs
     axes = tuple(range(array.ndim))
-    pairs = [array, axes, hidden, work.mask_axes(array.ndim), change, axes]
-    for place in (2, 4):
+    pixels = work.mask_axes(array.ndim)
+    pairs = [array, axes, hidden, pixels, maps, pixels, change, axes]
+    for place in (2, 4, 6):
         if pairs[place] is None:
             pairs[place + 1] = None  # blockwise passes it on as it is
     mapped = da.blockwise(
@@ -154,7 +159,7 @@ def _map_pages(
 
 
 def _halve_block(
-    block: Array, hidden: Mask | None, _: None, plans: Array, *, work: Work, scale: int
+    block: Array, hidden: Mask | None, _: None, __: None, plans: Array, *, work: Work, scale: int
 ) -> FloatArray:
     """Return the pages of one chunk at half the size; zeros where that is not needed."""
     rows, columns = (block.ndim + axis for axis in work.image_axes)
@@ -172,6 +177,7 @@ def _halve_block(
 def _denoise_block(
     block: Array,
     hidden: Mask | None,
+    maps: Array | None,
     change: FloatArray | None,
     plans: Array,
     *,
@@ -198,6 +204,9 @@ def _denoise_block(
         if scale + 1 < len(sigmas):
             assert change is not None
             coarse = to_planes(change[page], work.channel_axis)
+        sigma_map = None
+        if maps is not None and plan.sigmas is not None:
+            sigma_map = map_of_block(maps[page], left_out, plan.sigmas, plan.span)
         restored = remove_noise(
             planes,
             noise,
@@ -207,6 +216,7 @@ def _denoise_block(
             work.network(),
             ignore,
             coarse,
+            sigma_map,
         )
         if scale:
             restored -= planes

@@ -18,13 +18,24 @@ from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.estimation import check_stacked
 from nlnet.dask.masks import take_mask
 from nlnet.dask.pages import Request, plan_pages
+from nlnet.dask.sigma_maps import take_map
 from nlnet.dask.work import Work
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
+from nlnet.denoising.sigma_map import check_map_dtype, check_map_noise
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
-from nlnet.model.loading import AUTO, ModelLike, choose_model, family_of, load_model, shipped_models
+from nlnet.model.family import Family
+from nlnet.model.loading import (
+    AUTO,
+    ModelLike,
+    check_quality,
+    choose_model,
+    family_of,
+    load_model,
+    shipped_models,
+)
 from nlnet.model.model import Model
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise
@@ -38,6 +49,7 @@ def denoise(
     strength: Strength = 1.0,
     mask: Any = None,
     model: ModelLike = AUTO,
+    quality: str | None = None,
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
@@ -61,7 +73,9 @@ def denoise(
         chunks smaller than the halo are joined first.
     sigma : float or array, optional
         Standard deviation of white noise in the array's own units; with ``noise="camera"``, of the
-        correlated noise. One for all pages, or an array with one for each.
+        correlated noise. One for all pages, or an array with one for each. Also a map of white
+        noise that varies, a dask or numpy array: (H, W) for all pages, or with the axes of the
+        pages before. It is looked at when the result is computed, for its extremes before that.
     noise : str or Noise, optional
         What the noise is, as for `nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a
         record. By default it is found for every page, lazily, as `nlnet.dask.estimate_noise` does;
@@ -78,6 +92,8 @@ def denoise(
         values are looked at for another reason, leaving out more than half of a page is an error.
     model : str, path or Model, optional
         As for `nlnet.denoise`. A model file is read here, not where the chunks are computed.
+    quality : str, optional
+        As for `nlnet.denoise`.
     data_range : float, optional
         As for `nlnet.denoise`, for every page.
     channel_axis : int, optional
@@ -122,17 +138,25 @@ def denoise(
     True
     """
     check_stacked(stacked)
-    request = Request(sigma, noise, data_range, clip)
     axes, _ = image_axes(stand_in(array, stacked), channel_axis)
     values, hidden, own = take_mask(array, mask, stacked=stacked, image_axes=axes)
-    plans = plan_pages(values, request, channel_axis=channel_axis, stacked=stacked, hidden=hidden)
+    sigma, maps = take_map(array, sigma, stacked=stacked, image_axes=axes)
+    if maps is not None:
+        check_map_noise(noise)
+        check_map_dtype(maps.dtype)
+    request = Request(sigma, noise, data_range, clip, mapped=maps is not None)
+    plans = plan_pages(
+        values, request, channel_axis=channel_axis, stacked=stacked, hidden=hidden, maps=maps
+    )
     denoised = denoise_pages(
         values,
         plans,
         request.scales,
         hidden=hidden,
+        maps=maps,
         strength=strength,
         model=model,
+        quality=quality,
         channel_axis=channel_axis,
         threads=threads,
         max_memory=max_memory,
@@ -147,8 +171,10 @@ def denoise_pages(
     scales: int,
     *,
     hidden: da.Array | None = None,
+    maps: da.Array | None = None,
     strength: Strength,
     model: ModelLike,
+    quality: str | None,
     channel_axis: int | None,
     threads: int,
     max_memory: int | None,
@@ -166,20 +192,24 @@ def denoise_pages(
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
     hidden : dask array, optional
         Which pixels are left out, of the shape of the pages and (H, W).
-    strength, model, channel_axis, threads, max_memory, device
+    maps : dask array, optional
+        Maps of sigma, of the same shape.
+    strength, model, quality, channel_axis, threads, max_memory, device
         As for :func:`denoise`.
     """
     check_count("threads", threads)
     check_count("max_memory", max_memory)
+    check_quality(quality, model)
     page = stand_in(array, plans.ndim)
     (rows, columns), channel = image_axes(page, channel_axis)
     height, width = page.shape[rows], page.shape[columns]
     channels = 1 if channel is None else page.shape[channel]
-    chosen, reach = find_network(model, channels)
+    chosen, reach = find_network(model, channels, quality)
     check_size(height, width, chosen.config)
     shape = (channels, height, width)
     work = Work(
-        model=chosen if _is_own(model) else model,
+        model=_to_send(model),
+        quality=quality,
         reach=reach,
         shape=shape,
         image_axes=(rows, columns),
@@ -189,15 +219,15 @@ def denoise_pages(
         max_memory=max_memory,
         device=device,
     )
-    return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden)
+    return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden, maps=maps)
 
 
-def find_network(model: ModelLike, channels: int) -> tuple[Model, int]:
+def find_network(model: ModelLike, channels: int, quality: str | None = None) -> tuple[Model, int]:
     """Return one of the models that may be chosen, and the reach of the one that reaches furthest.
 
     Which of a family it will be depends on sigma, which may not be known yet.
     """
-    chosen = choose_model(model, channels, sigma=25.0)
+    chosen = choose_model(model, channels, sigma=25.0, quality=quality)
     reaches = [chosen.config.reach]
     if not _is_own(model):
         family = family_of(chosen.name) if model == AUTO else model
@@ -206,7 +236,14 @@ def find_network(model: ModelLike, channels: int) -> tuple[Model, int]:
     return chosen, max(reaches)
 
 
+def _to_send(model: ModelLike) -> ModelLike:
+    """Return what goes along with the chunks: the name of a model of ours, or one of the user's."""
+    if isinstance(model, (Model, Family)) or not _is_own(model):
+        return model
+    return load_model(model)
+
+
 def _is_own(model: ModelLike) -> bool:
-    """Tell a model of the user's, which goes along with the chunks, from the name of ours."""
+    """Tell a model of the user's from the name of ours."""
     shipped = shipped_models()
     return not (model == AUTO or model in shipped or model in set(map(family_of, shipped)))

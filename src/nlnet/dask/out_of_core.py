@@ -81,6 +81,7 @@ def _denoised(array: da.Array, volume: Volume, settings: Settings, plans: Array)
         max((len(pyramid_sigmas(noise)) for noise in found if noise.correlated), default=1),
         strength=settings.strength if volume.channels > 1 else _luma(settings.strength),
         model=settings.model,
+        quality=settings.quality,
         channel_axis=volume.channel_axis,
         threads=settings.threads or 1,
         max_memory=settings.max_memory,
@@ -166,7 +167,7 @@ def _findings(
         tuple(
             0.0 if plan.noise.kind == "none" else plan.average * 255 / plan.span for plan in plans
         ),
-        settings.sigma is None and not isinstance(settings.noise, Noise),
+        settings.estimates,
         notes,
         tuple(str(plan.noise.scaled(255 / plan.span)) for plan in plans),
     )
@@ -189,7 +190,7 @@ def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ..
             volume.shape[rows],
             volume.shape[columns],
         ),
-        find_network(settings.model, volume.channels)[0].config,
+        find_network(settings.model, volume.channels, settings.quality)[0].config,
         threads=settings.threads or 1,
         itemsize=volume.dtype.itemsize,
         max_memory=settings.max_memory,

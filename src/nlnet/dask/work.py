@@ -18,7 +18,7 @@ class Work:
 
     Parameters
     ----------
-    model : str, path or Model
+    model, quality
         As for `nlnet.denoise`.
     reach : int
         How far the network looks.
@@ -35,6 +35,7 @@ class Work:
     """
 
     model: ModelLike
+    quality: str | None
     reach: int
     shape: tuple[int, int, int]
     image_axes: tuple[int, int]
@@ -52,7 +53,7 @@ class Work:
     def network(self) -> Network:
         """Return what removes noise."""
         return Network(
-            choose=lambda sigma: choose_model(self.model, self.shape[0], sigma),
+            choose=lambda sigma: choose_model(self.model, self.shape[0], sigma, self.quality),
             threads=self.threads,
             max_memory=self.max_memory,
             device=self.device,

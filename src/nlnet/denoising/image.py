@@ -8,6 +8,7 @@ scaled so that their noise is the one the model was trained for. The module is n
 from __future__ import annotations
 
 import warnings
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.removal import Network, remove_noise
+from nlnet.denoising.sigma_map import is_map, read_map
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.errors import Cancelled, InputError
 from nlnet.inputs import (
@@ -28,7 +30,7 @@ from nlnet.inputs import (
     to_planes,
 )
 from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO, ModelLike, choose_model
+from nlnet.model.loading import AUTO, ModelLike, check_quality, choose_model
 from nlnet.noise.deciding import decide_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, Report, ignore
@@ -47,12 +49,13 @@ class UnclippedWarning(UserWarning):
 
 def denoise(
     image: npt.ArrayLike,
-    sigma: float | None = None,
+    sigma: float | npt.ArrayLike | None = None,
     *,
     noise: str | Noise | None = None,
     strength: Strength = 1.0,
     mask: npt.ArrayLike | None = None,
     model: ModelLike = AUTO,
+    quality: str | None = None,
     data_range: float | None = None,
     channel_axis: int | None = None,
     clip: bool | None = None,
@@ -72,9 +75,11 @@ def denoise(
         (H, W) for grayscale or (H, W, 3) for RGB; integers of 8, 16 or 32 bits, or floats. Floating
         values may lie outside the data range, as noisy values do. The computation is in float32,
         whatever the dtype.
-    sigma : float, optional
+    sigma : float or array, optional
         Standard deviation of white noise in the units of the image, above 0 and at most
-        `data_range`; with ``noise="camera"``, that of the correlated noise.
+        `data_range`; with ``noise="camera"``, that of the correlated noise. If white noise is not
+        equally strong everywhere, a map (H, W) with the sigma of every pixel: the image is then
+        denoised at several strengths, a factor of 1.2 apart, each where the map needs it.
     noise : str or Noise, optional
         What the noise is. By default, `nlnet.estimate_noise` estimates it; an image without noise
         is returned unchanged, with a warning. ``"white"``, ``"poisson"`` (photon noise) and
@@ -88,10 +93,14 @@ def denoise(
         left out. Such pixels do not influence the others and are returned unchanged. At most half
         of the image may be left out.
     model : str, path or Model, optional
-        A family (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the model with the
-        nearest log sigma is used; one model of a family (``"gray-5x5-s25"``); a model file; or a
-        loaded model. ``"auto"`` is the 5x5 family that fits the image. The image is scaled so that
-        its noise has the strength that the model was trained for.
+        A model for every sigma (``"gray"``, ``"color"``); a family of models for one sigma each
+        (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the one with the nearest log
+        sigma is used; one of these (``"gray-5x5-s25"``); a model file; or a loaded model. With
+        ``"auto"``, `quality` chooses. The image is scaled so that its noise has the strength that
+        the model was trained for.
+    quality : str, optional
+        Which model ``"auto"`` is: ``"fast"`` (the default), or ``"best"``, which takes longer. Not
+        together with another model.
     data_range : float, optional
         The value of white; black is 0. By default 255 for uint8, 65535 for uint16, 1.0 for
         floating images, and the range of the data for other integers.
@@ -147,6 +156,11 @@ def denoise(
     >>> bool(denoised.std() < noisy.std() / 4)
     True
 
+    Noise that grows from left to right:
+
+    >>> ramp = np.broadcast_to(np.linspace(5.0, 25.0, 64), (64, 64))
+    >>> denoised = nlnet.denoise(noisy, sigma=ramp)
+
     Pass it the colors without alpha, and the pages of a stack one by one:
 
     >>> rgba = np.full((32, 32, 4), 200, np.uint8)
@@ -164,9 +178,15 @@ def denoise(
     shares = check_strength(strength, len(planes))
     check_finite(planes)
     check_device(device)
+    check_quality(quality, model)
 
     report = ignore if progress is None else _stoppable(progress)
-    decided = decide_noise(planes, span, sigma, noise)
+    sigma_map = None
+    if is_map(sigma):
+        sigma_map = read_map(cast(Array, sigma), noise, planes.shape[1:], span, hidden)
+        decided = Noise.white(sigma_map.high)
+    else:
+        decided = decide_noise(planes, span, cast(float | None, sigma), noise)
     if decided.kind == "none":
         reason = (
             "the noise record says that there is none worth removing"
@@ -179,13 +199,15 @@ def denoise(
         report(1.0)
         return with_mask_of(image, pixels.copy())
     network = Network(
-        choose=lambda sigma: choose_model(model, len(planes), sigma),
+        choose=lambda sigma: choose_model(model, len(planes), sigma, quality),
         threads=threads,
         max_memory=max_memory,
         device=device,
     )
     box = find_box(planes, span, decided, clip, data_range)
-    restored = remove_noise(planes, decided, span, box, shares, network, report)
+    restored = remove_noise(
+        planes, decided, span, box, shares, network, report, sigma_map=sigma_map
+    )
     if hidden is not None:
         restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
     return with_mask_of(image, from_planes(restored, axis))

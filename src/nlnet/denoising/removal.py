@@ -2,7 +2,8 @@
 
 White noise is scaled to that of the training. Noise that depends on the brightness is evened out
 first (`nlnet.noise.stabilisation`). Correlated noise is removed from coarse to fine
-(`nlnet.denoising.coarse_to_fine`).
+(`nlnet.denoising.coarse_to_fine`), and noise that varies over the image at several strengths
+(`nlnet.denoising.sigma_map`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
-from nlnet.denoising.coarse_to_fine import corrected, memory_of, remove_correlated, scales_for
+from nlnet.denoising import sigma_map as varying
+from nlnet.denoising.coarse_to_fine import (
+    Denoise,
+    corrected,
+    memory_of,
+    remove_correlated,
+    scales_for,
+)
 from nlnet.denoising.devices import CPU, denoise_on_device
+from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.denoising.strength import Shares, blend
 from nlnet.errors import InputError
 from nlnet.model.model import Model
@@ -44,6 +53,24 @@ class Network:
     max_memory: int | None
     device: str
 
+    def model_for(self, sigma: float, span: float) -> Model:
+        """Return the model for white noise, given with the data range in one unit."""
+        return self.choose(sigma * 255 / span)
+
+    def for_images(self, span: float, box: Box | None) -> Denoise:
+        """Return what removes white noise from images of one data range and box."""
+
+        def denoise(
+            read: ReadRows,
+            write: WriteRows,
+            shape: tuple[int, int, int],
+            sigma: float,
+            report: Report,
+        ) -> None:
+            self.run(read, write, shape, sigma, span, box, report)
+
+        return denoise
+
     def run(
         self,
         read: ReadRows,
@@ -55,7 +82,7 @@ class Network:
         report: Report,
     ) -> None:
         """Remove white noise from rows; their values, `sigma`, `span` and `box` are in one unit."""
-        model = self.choose(sigma * 255 / span)
+        model = self.model_for(sigma, span)
         # The image's noise becomes that of the training; the box is scaled with it.
         scale = model.sigma / sigma
         scaled = None if box is None else (box[0] * scale, box[1] * scale)
@@ -92,6 +119,7 @@ def remove_noise(
     network: Network,
     report: Report,
     change: npt.NDArray[np.float32] | None = None,
+    sigma_map: SigmaMap | None = None,
 ) -> Array:
     """Return (C, H, W) planes without their noise, of the same dtype.
 
@@ -113,6 +141,8 @@ def remove_noise(
         Called with the share of the work done; an exception it raises stops the work.
     change : (C, H // 2, W // 2) array, optional
         What was changed already at half the size; for white noise.
+    sigma_map : SigmaMap, optional
+        The noise of every pixel; for white noise.
     """
     restored = np.empty_like(planes)
 
@@ -122,7 +152,9 @@ def remove_noise(
 
     channels, height, width = planes.shape
     shape = (channels, height, width)
-    if noise.kind == "white":
+    if sigma_map is not None:
+        _remove_varying_noise(planes, write, sigma_map, span, box, network, report)
+    elif noise.kind == "white":
         read = corrected(planes, change)
         network.run(read, write, shape, noise.strength, span, box, report)
     elif noise.correlated:
@@ -156,24 +188,44 @@ def _remove_camera_noise(
     channels, height, width = planes.shape
     shape = (channels, height, width)
     sigmas = pyramid_sigmas(noise)[: scales_for(shape, len(noise.octaves))]
-    if network.max_memory is not None:
-        left = network.max_memory - memory_of(shape, len(sigmas))
-        if left <= 0:
-            raise InputError(
-                f"max_memory is {network.max_memory} bytes, but the smaller copies of an image of "
-                f"{width}x{height} pixels alone take {network.max_memory - left}."
-            )
-        network = dataclasses.replace(network, max_memory=left)
+    network = _beside(network, memory_of(shape, len(sigmas)), "the smaller copies", shape)
+    remove_correlated(planes, write, sigmas, network.for_images(span, box), report)
 
-    remove_correlated(
+
+def _remove_varying_noise(
+    planes: Array,
+    write: WriteRows,
+    sigma_map: SigmaMap,
+    span: float,
+    box: Box | None,
+    network: Network,
+    report: Report,
+) -> None:
+    channels, height, width = planes.shape
+    if len(sigma_map.levels) > 1:
+        shape = (channels, height, width)
+        taken = varying.memory_of(shape)
+        network = _beside(network, taken, "the sums over several strengths", shape)
+    varying.remove_varying(
         planes,
         write,
-        sigmas,
-        lambda read, write, shape, sigma, report: network.run(
-            read, write, shape, sigma, span, box, report
-        ),
+        sigma_map,
+        lambda sigma: network.model_for(sigma, span).config.reach,
+        network.for_images(span, box),
         report,
     )
+
+
+def _beside(network: Network, taken: int, what: str, shape: tuple[int, int, int]) -> Network:
+    """Return the network, with the memory that is left beside bytes that are taken."""
+    if network.max_memory is None:
+        return network
+    if network.max_memory <= taken:
+        raise InputError(
+            f"max_memory is {network.max_memory} bytes, but {what} of an image of "
+            f"{shape[2]}x{shape[1]} pixels alone take {taken}."
+        )
+    return dataclasses.replace(network, max_memory=network.max_memory - taken)
 
 
 def _stabiliser(level: Level) -> Stabiliser:

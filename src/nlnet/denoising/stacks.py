@@ -12,12 +12,13 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
-from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages
+from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages, split_sigma
+from nlnet.denoising.sigma_map import check_map_noise
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
 from nlnet.inputs import check_finite
 from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO, ModelLike
+from nlnet.model.loading import AUTO, ModelLike, check_quality
 from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore, one_of
@@ -33,6 +34,7 @@ def denoise_stack(
     mask: Any = None,
     rgb: bool | None = None,
     model: ModelLike = AUTO,
+    quality: str | None = None,
     data_range: float | None = None,
     clip: bool | None = None,
     threads: int | None = None,
@@ -54,7 +56,8 @@ def denoise_stack(
     sigma : float or array, optional
         Standard deviation of white noise in the array's own units: one for all pages, or an array
         of the shape of the axes in front, with one for each page. With ``noise="camera"``, of the
-        correlated noise.
+        correlated noise. Also a map of white noise that varies, as for :func:`nlnet.denoise`: (H,
+        W) for all pages, or with the axes in front.
     noise : str or Noise, optional
         As for :func:`nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a record. By
         default it is estimated.
@@ -71,7 +74,7 @@ def denoise_stack(
     rgb : bool, optional
         Whether the last axis holds colors, which is ``layer.rgb`` in napari. By default it does if
         there are more than two axes and the last has length 3 or 4.
-    model, data_range, clip, threads, max_memory, device
+    model, quality, data_range, clip, threads, max_memory, device
         As for :func:`nlnet.denoise`, for every page.
     progress : callable, optional
         As for :func:`nlnet.denoise`, with the share of all the work.
@@ -105,17 +108,24 @@ def denoise_stack(
     data = _as_array(stack)
     image_axes = 3 if _holds_colors(data.shape, rgb) else 2
     pages: tuple[int, ...] = data.shape[:-image_axes]
+    sigma, maps = split_sigma(sigma, pages, data.shape[-image_axes:][:2])
+    if maps is not None:
+        check_map_noise(noise)
+        maps = _as_array(maps)
     sigmas = sigma_of_pages(sigma, pages)
     masks = _Masks(mask, data.shape, image_axes)
+    check_quality(quality, model)
     check_pages(sigmas, noise, np.dtype(data.dtype), data_range)
     count = math.prod(pages)
-    if sigma is None and not per_page and not isinstance(noise, Noise) and count > 0:
+    given = sigma is not None or maps is not None
+    if not given and not per_page and not isinstance(noise, Noise) and count > 0:
         noise = _find_common_noise(data, pages, image_axes, noise, masks, data_range)
     denoise_page = functools.partial(
         denoise,
         noise=noise,
         strength=strength,
         model=model,
+        quality=quality,
         data_range=data_range,
         clip=clip,
         threads=threads,
@@ -129,7 +139,7 @@ def denoise_stack(
         with about(_page(number, count)):
             result = denoise_page(
                 image,
-                sigmas.item(index),
+                sigmas.item(index) if maps is None else _map_of(maps, index),
                 mask=masks.of(index),
                 progress=one_of(progress or ignore, number, count),
             )
@@ -169,6 +179,11 @@ class _Masks:
             return self._mask
         mask = _read_page(self._mask, index)
         return _without_alpha(mask, 3) if self._colors else mask
+
+
+def _map_of(maps: Any, index: tuple[int, ...]) -> Array:
+    """Return the map of sigma of a page."""
+    return _read_page(maps, () if maps.ndim == 2 else index)
 
 
 def _read_page(data: Any, index: tuple[int, ...]) -> Array:

@@ -11,7 +11,6 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.atomic import copy_file
 from nlnet.errors import InputError, about
-from nlnet.files.mask_file import page_mask
 from nlnet.files.one_page import (
     CleanPage,
     find_page_noise,
@@ -21,6 +20,7 @@ from nlnet.files.one_page import (
 )
 from nlnet.files.page_noise import find_stack_noise, name_of_page, sigmas_of_pages
 from nlnet.files.settings import Settings
+from nlnet.files.side_files import page_mask, page_sigmas
 from nlnet.images import (
     ImageFile,
     check_format,
@@ -101,7 +101,7 @@ def denoise_file(
     pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
     check_format(target, first, len(pages), settings.writing)
-    estimated = settings.sigma is None and not isinstance(settings.noise, Noise)
+    estimated = settings.estimates
     with about(f"{str(source)!r}"):
         sigmas_given = sigmas_of_pages(settings.sigma, len(pages))
     if settings.per_stack and len(pages) > 1:
@@ -111,9 +111,12 @@ def denoise_file(
     for number in range(len(pages)):
         page = pages[number] if number else first
         with about(name_of_page(str(source), number, len(pages))):
-            mask = page_mask(settings.mask, number, len(pages), settings.max_pixels)
+            beside = (number, len(pages), settings.max_pixels)
+            mask = page_mask(settings.mask, *beside)
+            sigma_map = page_sigmas(settings.sigma_map, *beside)
+            sigma = sigmas_given[number] if sigma_map is None else sigma_map
             report = one_of(progress or ignore, number, len(pages))
-            done = _denoise_page(page, sigmas_given[number], settings, mask, report)
+            done = _denoise_page(page, sigma, settings, mask, report)
         results.append(_for_writing(page, done.clean.pixels, settings))
         findings.append(done)
     clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
@@ -158,7 +161,7 @@ def _denoise_raw(
     from nlnet.raw.files import RawSettings, denoise_raw_file
 
     refused = {
-        "sigma (--sigma)": settings.sigma is not None,
+        "sigma (--sigma)": settings.sigma is not None or settings.sigma_map is not None,
         "a model (--model)": settings.model != AUTO,
         "a data range (--data-range)": settings.data_range is not None,
         "noise other than poisson (--noise)": settings.noise in ("white", "camera"),
@@ -175,6 +178,7 @@ def _denoise_raw(
         target,
         RawSettings(
             strength=settings.strength,
+            quality=settings.quality,
             noise=settings.noise if isinstance(settings.noise, Noise) else None,
             development=settings.development,
             writing=settings.writing,
@@ -222,13 +226,13 @@ class _DenoisedPage:
 
 def _denoise_page(
     page: ImageFile,
-    sigma: float | None,
+    sigma: float | Array | None,
     settings: Settings,
     mask: Mask | None,
     progress: Progress,
 ) -> _DenoisedPage:
     found = find_page_noise(page, sigma, settings.noise, settings.data_range, mask)
-    words = str(found.record.scaled(255 / found.white))
+    words = found.in_words()
     if found.record.kind == "none":
         return _DenoisedPage(CleanPage(page.pixels), found.white, 0.0, words, found.left_out)
     clean = remove_page_noise(
@@ -236,6 +240,7 @@ def _denoise_page(
         found,
         strength=settings.strength,
         model=settings.model,
+        quality=settings.quality,
         data_range=settings.data_range,
         threads=settings.threads,
         max_memory=settings.max_memory,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from typing import Any
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import UnclippedWarning, denoise
+from nlnet.denoising.sigma_map import SigmaMap, read_map
 from nlnet.denoising.strength import Strength
 from nlnet.images import ImageFile
 from nlnet.inputs import check_dtype, check_finite, find_data_range
@@ -34,12 +36,23 @@ class PageNoise:
         Its standard deviation on average, if white is 255.
     hidden : (H, W) array of bool or None
         The pixels that are masked or NaN, and so left out.
+    sigma_map : SigmaMap or None
+        The noise of every pixel, if it varies; then the record has the strongest.
     """
 
     record: Noise
     white: float
     sigma: float
     hidden: Mask | None
+    sigma_map: SigmaMap | None = None
+
+    def in_words(self) -> str:
+        """Say what the noise is, if white is 255."""
+        scale = 255 / self.white
+        if self.sigma_map is None:
+            return str(self.record.scaled(scale))
+        low, high = self.sigma_map.low * scale, self.sigma_map.high * scale
+        return f"white noise, sigma {low:.3g} to {high:.3g}"
 
     @property
     def left_out(self) -> int:
@@ -82,7 +95,7 @@ def page_planes(page: ImageFile, mask: Mask | None) -> tuple[Array, Mask | None]
 
 def find_page_noise(
     page: ImageFile,
-    sigma: float | None,
+    sigma: float | Array | None,
     noise: str | Noise | None,
     data_range: float | None,
     mask: Mask | None = None,
@@ -93,7 +106,7 @@ def find_page_noise(
     ----------
     page : ImageFile
         The page.
-    sigma : float or None
+    sigma : float, array or None
         As for `nlnet.denoise`, but if white is 255.
     noise
         As for `nlnet.denoise`.
@@ -109,6 +122,11 @@ def find_page_noise(
     """
     planes, hidden = page_planes(page, mask)
     white = find_data_range(planes, data_range or page.data_range)
+    if isinstance(sigma, np.ndarray):
+        scaled = sigma * np.float32(white / 255)
+        sigma_map = read_map(scaled, noise, planes.shape[1:], white, hidden)
+        average = float(sigma_map.values.mean()) * 255 / white
+        return PageNoise(Noise.white(sigma_map.high), white, average, hidden, sigma_map)
     record = decide_noise(planes, white, None if sigma is None else sigma * white / 255, noise)
     average = record.average_sigma(float(planes.mean()))
     return PageNoise(record, white, average * 255 / white, hidden)
@@ -120,6 +138,7 @@ def remove_page_noise(
     *,
     strength: Strength,
     model: ModelLike,
+    quality: str | None = None,
     data_range: float | None,
     threads: int | None = None,
     max_memory: int | None = None,
@@ -137,14 +156,18 @@ def remove_page_noise(
     """
     if isinstance(strength, tuple) and page.channels == 1:
         strength = strength[0]
+    given: dict[str, Any] = {"noise": found.record}
+    if found.sigma_map is not None:
+        given = {"sigma": found.sigma_map.values}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         pixels = denoise(
             page.pixels,
-            noise=found.record,
+            **given,
             strength=strength,
             mask=found.hidden,
             model=model,
+            quality=quality,
             # Not that of the dtype, or values beyond it would be an error.
             data_range=data_range or page.data_range,
             threads=threads,

@@ -51,9 +51,9 @@ def name_of_page(name: str, number: int, count: int) -> str:
     return repr(name) + (f", page {number + 1} of {count}" if count > 1 else "")
 
 
-def check_per_stack(sigma: FileSigma, noise: str | Noise | None) -> None:
-    """Raise InputError if there is nothing left to estimate."""
-    if sigma is not None or isinstance(noise, Noise):
+def check_per_stack(*, given: bool) -> None:
+    """Raise InputError if the noise is given, so that there is nothing left to estimate."""
+    if given:
         raise InputError(
             "The noise is given, by sigma or as a record, so it cannot be estimated per stack."
         )

@@ -6,11 +6,12 @@ import dataclasses
 import os
 
 from nlnet.denoising.devices import CPU, check_device
-from nlnet.files.mask_file import read_masks
+from nlnet.denoising.sigma_map import check_map_noise
 from nlnet.files.page_noise import FileSigma, check_per_stack
+from nlnet.files.side_files import read_side_file
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
-from nlnet.model.loading import AUTO, select_model
+from nlnet.model.loading import AUTO, check_quality, select_model
 from nlnet.noise.deciding import check_request
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
@@ -25,6 +26,9 @@ class Settings:
     sigma : float, tuple of float or None
         Standard deviation of the noise, if white is 255: one for all pages, or one for each; None
         to estimate it.
+    sigma_map : path or None
+        An image with the sigma of every pixel, if white is 255, for white noise that varies; of one
+        page, or of as many as the files have.
     noise : str, Noise or None
         What the noise is, as for `nlnet.denoise`; None to find it out for every page.
     data_range : float or None
@@ -38,7 +42,7 @@ class Settings:
         Quality, depth and background of the files that are written.
     development : Development
         How LibRaw makes pictures of raw files.
-    model, threads, max_memory, device
+    model, quality, threads, max_memory, device
         As for `nlnet.denoise`.
     per_stack : bool
         Whether noise that is not given is estimated once for all pages of a file, not for each.
@@ -50,6 +54,7 @@ class Settings:
     sigma: FileSigma = None
     noise: str | Noise | None = None
     model: str | os.PathLike[str] = AUTO
+    quality: str | None = None
     data_range: float | None = None
     strength: float | tuple[float, float] = 1.0
     threads: int | None = None
@@ -60,6 +65,13 @@ class Settings:
     development: Development = DEFAULT
     mask: os.PathLike[str] | None = None
     per_stack: bool = False
+    sigma_map: os.PathLike[str] | None = None
+
+    @property
+    def estimates(self) -> bool:
+        """Whether the noise, or a part of it, is not given."""
+        given = self.sigma is not None or self.sigma_map is not None
+        return not given and not isinstance(self.noise, Noise)
 
     def check(self) -> None:
         """Raise what would go wrong with every file, before the first one is read.
@@ -67,15 +79,19 @@ class Settings:
         Raises
         ------
         FileError, InputError, ModelError
-            If the device, the model or the mask cannot be used.
+            If the device, the model, the mask or the map of sigma cannot be used.
         """
         check_device(self.device)
         if self.mask is not None:
-            read_masks(self.mask, self.max_pixels)
+            read_side_file(self.mask, self.max_pixels)
         sigmas = self.sigma if isinstance(self.sigma, tuple) else (self.sigma,)
         for sigma in sigmas:
             check_request(sigma, self.noise, span=255.0)
+        if self.sigma_map is not None:
+            read_side_file(self.sigma_map, self.max_pixels)
+            check_map_noise(self.noise)
         if self.per_stack:
-            check_per_stack(self.sigma, self.noise)
+            check_per_stack(given=not self.estimates)
+        check_quality(self.quality, self.model)
         if self.model != AUTO:
             select_model(self.model, sigmas[0] or 25.0)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from nlnet.errors import InputError, ModelError
 from nlnet.inputs import KINDS
+from nlnet.model.defaults import FAMILIES, FAST, QUALITIES
 from nlnet.model.family import Family, load_file
 from nlnet.model.model import Model
 
 AUTO = "auto"
-DEFAULT_FAMILIES = {1: "gray-5x5", 3: "color-5x5"}
-"""What `AUTO` means, by the number of channels."""
+"""Stands for the model that fits the image, and the quality that is asked for."""
 
 ModelLike = str | os.PathLike[str] | Model | Family
 """What users may give as a model: a name, a path, or a loaded one."""
@@ -103,7 +103,31 @@ def distance_from(model: Model | Family, sigma: float) -> float:
     return distance(model.sigma, sigma) if isinstance(model, Model) else 0.0
 
 
-def choose_model(model: ModelLike, channels: int, sigma: float) -> Model:
+def check_quality(quality: object, model: object) -> None:
+    """Raise InputError unless the quality is known, and left to choose the model.
+
+    Examples
+    --------
+    >>> check_quality("best", AUTO)
+    >>> check_quality("best", "gray-5x5")
+    Traceback (most recent call last):
+    nlnet.errors.InputError: Both the model 'gray-5x5' and the quality 'best' are given, but ...
+    """
+    if quality is None:
+        return
+    if not isinstance(quality, str) or quality not in QUALITIES:
+        raise InputError(f"quality is {quality!r}, but must be one of {', '.join(QUALITIES)}.")
+    if not isinstance(model, str) or model != AUTO:
+        given = model.name if isinstance(model, (Model, Family)) else str(model)
+        raise InputError(
+            f"Both the model {given!r} and the quality {quality!r} are given, but the quality "
+            "only chooses a model if none is named."
+        )
+
+
+def choose_model(
+    model: ModelLike, channels: int, sigma: float, quality: str | None = None
+) -> Model:
     """Return the model that a user asks for, if it is made for that number of channels.
 
     Parameters
@@ -114,6 +138,8 @@ def choose_model(model: ModelLike, channels: int, sigma: float) -> Model:
         Those of the image: 1 or 3.
     sigma : float
         Standard deviation of its noise on the 0-255 scale.
+    quality : str, optional
+        One of `QUALITIES`, for ``"auto"``.
 
     Raises
     ------
@@ -123,7 +149,8 @@ def choose_model(model: ModelLike, channels: int, sigma: float) -> Model:
     if isinstance(model, (Model, Family)):
         chosen = model.at(sigma)
     elif isinstance(model, (str, os.PathLike)):
-        chosen = select_model(DEFAULT_FAMILIES[channels] if model == AUTO else model, sigma)
+        named = FAMILIES[quality or FAST][channels] if model == AUTO else model
+        chosen = select_model(named, sigma)
     else:
         raise ModelError(f"model is {model!r}, but must be a name, a path or a Model.")
     if chosen.config.channels != channels:

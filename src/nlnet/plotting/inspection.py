@@ -23,7 +23,7 @@ _FREQUENCIES = Normalize(0.1, 0.5)
 _CHANNELS = {1: ("",), 3: (", luminance", ", red-blue", ", green-magenta")}
 
 
-def draw_model(model: Model) -> Figure:
+def draw_model(model: Model, title: str | None = None) -> Figure:
     """Draw all that a model has learned, one column per stage.
 
     The filters are in the order of their mean frequency, and a function has the color of its
@@ -36,7 +36,7 @@ def draw_model(model: Model) -> Figure:
     panels = figure.subplots(
         len(heights), config.stages, squeeze=False, sharey="row", height_ratios=heights
     )
-    figure.suptitle(str(model), fontsize=11)
+    figure.suptitle(title or str(model), fontsize=11)
     x = np.linspace(-config.rbf_range, config.rbf_range, _POINTS)
     for column, stage in enumerate(model.stages):
         frequencies = mean_frequencies(stage.filters)

@@ -50,6 +50,7 @@ class RawSettings:
     """
 
     strength: float | tuple[float, float] = 1.0
+    quality: str | None = None
     noise: Noise | None = None
     development: Development = DEFAULT
     threads: int | None = None
@@ -204,6 +205,7 @@ def _denoised(
         sensor.pattern,
         *noise,
         white_balance=sensor.white_balance,
+        quality=settings.quality,
         threads=settings.threads,
         max_memory=settings.max_memory,
         device=settings.device,

@@ -24,7 +24,7 @@ from nlnet.arrays import FloatArray
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
-from nlnet.model.loading import AUTO, choose_model
+from nlnet.model.loading import AUTO, check_quality, choose_model
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.progress import Progress, ignore, part
 from nlnet.raw.demosaicing import (
@@ -59,6 +59,7 @@ def denoise_mosaic(
     read: float,
     *,
     white_balance: Sequence[float] = (1.0, 1.0, 1.0),
+    quality: str | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
@@ -78,7 +79,7 @@ def denoise_mosaic(
     white_balance : sequence of 3 floats
         What red, green and blue are multiplied with to make gray of a gray object. Colors are
         denoised best if it is right, but it changes no color.
-    threads, max_memory, device, progress
+    quality, threads, max_memory, device, progress
         As for `nlnet.denoise`.
 
     Returns
@@ -102,6 +103,7 @@ def denoise_mosaic(
     True
     """
     _check(mosaic, gain, read)
+    check_quality(quality, AUTO)
 
     def run(image: FloatArray, sigma: float, first: float, share: float) -> FloatArray:
         channels = 1 if image.ndim == 2 else len(image)
@@ -109,7 +111,7 @@ def denoise_mosaic(
             image,
             sigma,
             # By the contrast, and not by the value of white, which is far above it.
-            model=choose_model(AUTO, channels, sigma * 255 / max(contrast, sigma)),
+            model=choose_model(AUTO, channels, sigma * 255 / max(contrast, sigma), quality),
             data_range=max(float(image.max()), sigma),
             channel_axis=None if channels == 1 else 0,
             clip=False,

@@ -38,7 +38,7 @@ class Catalog:
     """
 
     def __init__(self, own: Sequence[Model | Family] = ()) -> None:
-        shipped = [Offer(load_model(name), name, family_of(name)) for name in shipped_models()]
+        shipped = (Offer(load_model(name), name, _family(name)) for name in shipped_models())
         self.offers = (*shipped, *(Offer(model, model.name, None) for model in own))
         # Of two that are equally near, the one for less noise.
         self._own = sorted(own, key=lambda model: model.at(25.0).sigma)
@@ -62,7 +62,7 @@ class Catalog:
                 f"The model is {name[:40]!r}, but must be one of {', '.join(self.names)}."
             )
 
-    def choose(self, name: str, channels: int, sigma: float) -> Model:
+    def choose(self, name: str, channels: int, sigma: float, quality: str | None = None) -> Model:
         """Return the model that a request means.
 
         Parameters
@@ -73,13 +73,15 @@ class Catalog:
             Those of the image: 1 or 3.
         sigma : float
             Standard deviation of its noise on the 0-255 scale.
+        quality : str, optional
+            Which shipped model ``auto`` is, if none of the server's own fits the image.
         """
         for model in self._own:
             if model.name == name:
                 return model.at(sigma)
         if name != AUTO:
             return select_model(name, sigma)
-        return self._default(channels, sigma)
+        return self._default(channels, sigma, quality)
 
     def request(self, name: str, channels: int, sigma: float) -> str | Model | Family:
         """Return what to ask `nlnet.denoise` for: a model of the server's own, or a name.
@@ -96,12 +98,18 @@ class Catalog:
         offered = {offer.model.config.channels for offer in self.offers}
         return tuple(self._default(channels, sigma=25.0) for channels in sorted(offered))
 
-    def _default(self, channels: int, sigma: float) -> Model:
+    def _default(self, channels: int, sigma: float, quality: str | None = None) -> Model:
         for model in self._nearest(channels, sigma):
             return model.at(sigma)
-        return choose_model(AUTO, channels, sigma)
+        return choose_model(AUTO, channels, sigma, quality)
 
     def _nearest(self, channels: int, sigma: float) -> list[Model | Family]:
         """Return the models of the server's own for such images, those for that noise first."""
         fitting = [model for model in self._own if model.config.channels == channels]
         return sorted(fitting, key=lambda model: distance_from(model, sigma))
+
+
+def _family(name: str) -> str | None:
+    """Return what a shipped model is one of; None for a model for every sigma."""
+    family = family_of(name)
+    return None if family == name else family

@@ -8,6 +8,7 @@ import os
 from nlnet.errors import InputError
 from nlnet.files.one_page import find_page_noise, remove_page_noise
 from nlnet.images import ImageFile
+from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
 from nlnet.noise.record import Noise
@@ -102,13 +103,15 @@ def denoise_page(
     words = _in_words(kind, sigma)
     if kind == "none":
         return Page(page, NO_MODEL, kind, words, 0.0, estimate, found.white, found.left_out)
-    model = catalog.choose(settings.model, page.channels, sigma)
+    model = catalog.choose(settings.model, page.channels, sigma, settings.quality)
     _check_width(page, model)
+    request = catalog.request(settings.model, page.channels, sigma)
     clean = remove_page_noise(
         page,
         found,
         strength=settings.strength,
-        model=catalog.request(settings.model, page.channels, sigma),
+        model=request,
+        quality=settings.quality if request == AUTO else None,
         data_range=settings.data_range,
         max_memory=_MAX_MEMORY,
         progress=progress,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from nlnet.model.defaults import QUALITIES
 from nlnet.model.loading import AUTO
 from nlnet.web.output import MEDIA_TYPES
 from nlnet.web.settings import (
@@ -30,7 +31,8 @@ class ModelInfo(BaseModel):
     patch_size: int
     stages: int
     parameters: int
-    bsd68_psnr: float | None
+    bsd68_psnr: dict[str, float] = Field(description="Mean PSNR on BSD68 in dB, by sigma.")
+    relative_time: float | None = Field(description="In times of the fast model for such images.")
 
 
 class LimitsInfo(BaseModel):
@@ -131,6 +133,12 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
     )
     formats = _choice((SAME_FORMAT, *OUTPUTS), "The format of the result.")
     quality = {
+        "type": "string",
+        "enum": list(QUALITIES),
+        "description": "Which model 'auto' is, if the server was not started with one of its own: "
+        "'fast', the default, or 'best', which takes longer. Not together with another model.",
+    }
+    jpeg_quality = {
         "type": "integer",
         "minimum": 1,
         "maximum": 100,
@@ -149,9 +157,10 @@ def denoise_form(models: Sequence[str]) -> dict[str, Any]:
         per_stack=per_stack,
         strength=strength,
         model=model,
+        quality=quality,
         data_range=_DATA_RANGE,
         format=formats,
-        quality=quality,
+        jpeg_quality=jpeg_quality,
         preview=preview,
         job=_JOB,
     )

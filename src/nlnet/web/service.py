@@ -12,6 +12,7 @@ from starlette.requests import Request
 import nlnet
 from nlnet.images.formats import FORMATS
 from nlnet.model.family import Family
+from nlnet.model.figures import psnr_by_sigma, relative_time
 from nlnet.progress import Progress
 from nlnet.web import schema, work
 from nlnet.web.catalog import Catalog
@@ -113,7 +114,8 @@ class Service:
                 patch_size=offer.model.config.patch_size,
                 stages=offer.model.config.stages,
                 parameters=offer.model.parameter_count,
-                bsd68_psnr=offer.model.figures.get("bsd68_psnr"),
+                bsd68_psnr={f"{s:g}": psnr for s, psnr in psnr_by_sigma(offer.model).items()},
+                relative_time=relative_time(offer.name),
             )
             for offer in self.catalog.offers
         ]

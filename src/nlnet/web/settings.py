@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from nlnet.errors import InputError
 from nlnet.files.page_noise import FileSigma, check_per_stack
-from nlnet.model.loading import AUTO
+from nlnet.model.defaults import QUALITIES
+from nlnet.model.loading import AUTO, check_quality
 from nlnet.web.catalog import Catalog
 
 NOISES = (AUTO, "white", "poisson", "camera")
@@ -46,11 +47,13 @@ class FormSettings:
         Share of the noise to remove: of all of it, or of luma and chroma.
     model : str
         One of the catalog's names.
+    quality : str or None
+        One of `nlnet.model.defaults.QUALITIES`, if it is to choose the model.
     data_range : float or None
         The value of white; None for what the file says, or its dtype stands for.
     format : str
         One of `OUTPUTS`, or `SAME_FORMAT` for that of the upload.
-    quality : int
+    jpeg_quality : int
         Of JPEG files, 1 to 100.
     preview : bool
         Whether the result is to come with a PNG of 8 bits, which every browser shows.
@@ -63,9 +66,10 @@ class FormSettings:
     per_stack: bool = False
     strength: float | tuple[float, float] = 1.0
     model: str = AUTO
+    quality: str | None = None
     data_range: float | None = None
     format: str = SAME_FORMAT
-    quality: int = JPEG_QUALITY
+    jpeg_quality: int = JPEG_QUALITY
     preview: bool = False
     job: str | None = None
 
@@ -88,20 +92,22 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
         per_stack=_yes(fields, "per_stack"),
         strength=_strength(fields.get("strength", "1")),
         model=fields.get("model", AUTO),
+        quality=_quality(fields.get("quality")),
         data_range=parse_data_range(fields),
         format=_choice(fields, "format", (SAME_FORMAT, *OUTPUTS)),
-        quality=_quality(fields.get("quality", str(JPEG_QUALITY))),
+        jpeg_quality=_jpeg_quality(fields.get("jpeg_quality", str(JPEG_QUALITY))),
         preview=_yes(fields, "preview"),
         job=parse_key(fields),
     )
     catalog.check(settings.model)
+    check_quality(settings.quality, settings.model)
     if settings.sigma is not None and settings.noise == "poisson":
         raise InputError(
             "sigma is given together with noise 'poisson', whose strength grows with brightness; "
             "leave sigma out, or choose another noise."
         )
     if settings.per_stack:
-        check_per_stack(settings.sigma, settings.noise)
+        check_per_stack(given=settings.sigma is not None)
     return settings
 
 
@@ -171,9 +177,20 @@ def _strength(text: str) -> float | tuple[float, float]:
     return shares[0] if len(shares) == 1 else (shares[0], shares[1])
 
 
-def _quality(text: str) -> int:
+def _quality(text: str | None) -> str | None:
+    if text is not None and text not in QUALITIES:
+        raise InputError(
+            f"quality is {text[:40]!r}, but must be one of {', '.join(QUALITIES)}; that of JPEG "
+            "files is called jpeg_quality."
+        )
+    return text
+
+
+def _jpeg_quality(text: str) -> int:
     # isascii: other digits of Unicode are digits to Python too.
     quality = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
     if not 1 <= quality <= 100:
-        raise InputError(f"quality is {text[:40]!r}, but must be a whole number from 1 to 100.")
+        raise InputError(
+            f"jpeg_quality is {text[:40]!r}, but must be a whole number from 1 to 100."
+        )
     return quality

@@ -132,7 +132,7 @@ def denoise_upload(
         encoded = data
     else:
         encoded, losses = output.encode(
-            [result.image for result in results], suffix, settings.quality, white
+            [result.image for result in results], suffix, settings.jpeg_quality, white
         )
         notes += losses
     if isinstance(settings.strength, tuple) and first.channels == 1:

@@ -9,7 +9,7 @@ import { Quick } from "/static/quick.js";
 import { keyOf, offerModels, readSettings, showSettings, takeOffer } from "/static/settings.js";
 import { Viewer } from "/static/viewer.js";
 
-const SLIDERS = ["grain", "chroma", "sigma", "quality"];
+const SLIDERS = ["grain", "chroma", "sigma", "jpeg-quality"];
 const CONTRAST = 60; // of what was removed, for noise of strength 1
 const PATIENCE = 700; // milliseconds without a new setting, and the work begins
 
@@ -183,7 +183,7 @@ find("panel").addEventListener("input", ({ target }) => {
   render();
   if (!current || target.type === "number") return;
   const sliding = SLIDERS.includes(target.id);
-  if (sliding && target.id !== "quality") quick.show(current);
+  if (sliding && target.id !== "jpeg-quality") quick.show(current);
   timer = setTimeout(run, sliding ? PATIENCE : 0);
 });
 find("white").addEventListener("change", run);

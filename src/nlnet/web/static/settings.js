@@ -22,9 +22,10 @@ export function readSettings() {
     grain: find("grain").value / 100,
     chroma: find("chroma").value / 100,
     model: find("model").value,
+    quality: find("quality").value,
     white: Number(find("white").value) > 0 ? find("white").value : "auto",
     format: find("format").value,
-    quality: find("format").value === "jpeg" ? find("quality").value : "95",
+    jpegQuality: find("format").value === "jpeg" ? find("jpeg-quality").value : "95",
   };
 }
 
@@ -38,10 +39,10 @@ export function fieldsFor(item, settings) {
   return {
     ...noiseFor(item, settings),
     strength: grain === chroma || item.channels === 1 ? `${grain}` : `${grain},${chroma}`,
-    model: fits ? settings.model : "auto",
+    ...(fits ? { model: settings.model } : { quality: settings.quality }),
     data_range: settings.white,
     format,
-    quality: settings.quality,
+    jpeg_quality: settings.jpegQuality,
     preview: native ? "no" : "yes",
   };
 }
@@ -89,8 +90,9 @@ export function showSettings(item) {
   find("sigma").setAttribute("aria-valuetext", `sigma ${level ?? "automatic"}`);
   showShare("grain", "all of it");
   showShare("chroma", "all of them");
-  find("quality-value").textContent = find("quality").value;
-  find("quality-row").hidden = find("format").value !== "jpeg";
+  find("quality").disabled = find("model").value !== "auto";
+  find("jpeg-quality-value").textContent = find("jpeg-quality").value;
+  find("jpeg-quality-row").hidden = find("format").value !== "jpeg";
 }
 
 function showShare(id, all) {
