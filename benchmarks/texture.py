@@ -3,9 +3,9 @@
 Fits what tells correlated noise from texture (`nlnet.noise.correlation`) to the images of BSDS500's
 `train`: without noise, gray and in color, and photographed by cameras drawn at random; at their own
 size, and enlarged, for photos are softer than these images; some of these cameras remove noise
-where the picture is flat. Then counts the errors of the constants in the code on `test`, which nothing
-was fitted to: images without noise that would be changed, and photos whose noise is missed or found
-to be far too strong. Several minutes for each hundred images.
+where the picture is flat. Then counts the errors of the constants in the code on `test`, which
+nothing was fitted to: images without noise that would be changed, and photos whose noise is missed
+or found to be far too strong. Several minutes for each hundred images.
 """
 
 from __future__ import annotations
