@@ -33,9 +33,11 @@ _BINS = (12, 12, 6)
 _CONSTANT = 0.01
 """Variance below which blocks are constant: a tenth of a gray level, if white is 255."""
 
-_CORRELATED = 3.0
-"""Times that low frequencies must be stronger than high ones in flat blocks. With 2, weak white
-noise in texture is taken for correlated noise (up to 7 dB lost on BSD68 with sigma 5)."""
+_CORRELATED = (6.0, 3.0)
+"""Times that low frequencies must be stronger than high ones in flat blocks; fewer if they look
+like noise in every way. With 2, weak white noise in texture is taken for correlated noise (up to 7
+dB lost on BSD68 with sigma 5). Noise whose neighbors are averaged in pairs comes to 7 times, that
+of photos to more than 10."""
 
 WEIGHTS = (1.04, 0.085, 0.82, -3.2)
 OFFSET = -7.2
@@ -163,7 +165,8 @@ class Flatness:
     @property
     def correlated(self) -> bool:
         """Whether it is to be taken for correlated noise."""
-        return self.spectrum > _CORRELATED and self.certainty > _LIKELY
+        enough = _CORRELATED[self.evidence.like_noise]
+        return self.spectrum > enough and self.certainty > _LIKELY
 
 
 def measure_flatness(tiles: Sequence[Array], low: float, high: float) -> Flatness | None:
