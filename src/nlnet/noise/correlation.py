@@ -33,12 +33,6 @@ _BINS = (12, 12, 6)
 _CONSTANT = 0.01
 """Variance below which blocks are constant: a tenth of a gray level, if white is 255."""
 
-_CORRELATED = (6.0, 3.0)
-"""Times that low frequencies must be stronger than high ones in flat blocks; fewer if they look
-like noise in every way. With 2, weak white noise in texture is taken for correlated noise (up to 7
-dB lost on BSD68 with sigma 5). Noise whose neighbors are averaged in pairs comes to 7 times, that
-of photos to more than 10."""
-
 WEIGHTS = (1.04, 0.085, 0.82, -3.2)
 OFFSET = -7.2
 """Logistic regression of noise against texture: weights of softness, degrees, color and
@@ -57,7 +51,16 @@ _LIKE_NOISE = (35.0, 0.03)
 What follows is not asked of them, so that strong noise in images without texture is found, too."""
 
 _LIKELY = 0.3
-"""Probability from which on noise is taken for correlated."""
+_SURE = 0.9
+"""Probability from which on noise is taken for correlated, and from which on it surely is; it
+surely is, too, if blocks look like noise in every way."""
+
+_SPECTRUM = (6.0, 2.0)
+_STRONGER = (4.5, 2.0)
+"""Times that low frequencies must be stronger than high ones in flat blocks, and times that the
+noise there must be stronger than what fits white noise; less if it surely is correlated. White
+noise of 5 in BSD68's texture comes to 7 and 5 times, but to 1.4 times what fits it where noise is
+sure. Noise whose neighbors are correlated by a third comes to 2.3 and 6 times."""
 
 _USUAL = 6.0
 _UNUSUAL = 0.7
@@ -162,11 +165,17 @@ class Flatness:
         damage = math.sqrt(self.channels) * _DAMAGE[self.evidence.like_noise]
         return min(strength, damage / max(1 - certainty, 1e-9))
 
-    @property
-    def correlated(self) -> bool:
-        """Whether it is to be taken for correlated noise."""
-        enough = _CORRELATED[self.evidence.like_noise]
-        return self.spectrum > enough and self.certainty > _LIKELY
+    def is_correlated(self, white: float) -> bool:
+        """Tell whether it is to be taken for correlated noise, or for white noise of a sigma."""
+        certainty, strength = self.certainty, self.levels[0]
+        sure = self.evidence.like_noise or certainty > _SURE
+        return (
+            certainty > _LIKELY
+            and self.spectrum > _SPECTRUM[sure]
+            and strength > _STRONGER[sure] * white
+            # Where less would be removed than as white noise, that is what it is.
+            and self.removable > white
+        )
 
 
 def measure_flatness(tiles: Sequence[Array], low: float, high: float) -> Flatness | None:

@@ -24,11 +24,6 @@ from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
 from nlnet.noise.white import Extremes, estimate_planes, find_extremes, patch_size_and_step
 
-_STRONGER = (1.7, 4.5)
-"""Times that the noise of flat blocks must be stronger than what fits white noise, less if they
-look like noise in every way. White noise of 5 in BSD68's texture comes to 4 times, and so does
-noise whose neighbors are averaged in pairs."""
-
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
 
@@ -104,12 +99,8 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
         return _dependent(sample, insist=True) or _white(planes)
     flatness = sample.flatness()
     white = _white(planes, sample.extremes)
-    if flatness is not None and flatness.correlated:
-        plain = (white.sigma or 0.0) / sample.unit
-        stronger = _STRONGER[not flatness.evidence.like_noise]
-        # Where less would be removed than as white noise, that is what it is.
-        if flatness.levels[0] > stronger * plain and flatness.removable > plain:
-            return _camera(sample, flatness, flatness.removable)
+    if flatness is not None and flatness.is_correlated((white.sigma or 0.0) / sample.unit):
+        return _camera(sample, flatness, flatness.removable)
     return _dependent(sample, insist=False) or white
 
 
