@@ -52,15 +52,16 @@ What follows is not asked of them, so that strong noise in images without textur
 
 _LIKELY = 0.3
 _SURE = 0.9
-"""Probability from which on noise is taken for correlated, and from which on it surely is; it
-surely is, too, if blocks look like noise in every way."""
+_NEARLY = 0.1
+"""Probability from which on noise is taken for correlated, and from which on it surely is noise; it
+surely is, too, if blocks look like noise in nearly every way, up to this dependence."""
 
 _SPECTRUM = (6.0, 2.0)
 _STRONGER = (4.5, 2.0)
 """Times that low frequencies must be stronger than high ones in flat blocks, and times that the
-noise there must be stronger than what fits white noise; less if it surely is correlated. White
-noise of 5 in BSD68's texture comes to 7 and 5 times, but to 1.4 times what fits it where noise is
-sure. Noise whose neighbors are correlated by a third comes to 2.3 and 6 times."""
+noise there must be stronger than what fits white noise; less if it surely is noise. White noise of
+5 in BSD68's texture comes to 7 and 5 times, but to 1.4 times what fits it where noise is sure.
+Noise whose neighbors are correlated by a third comes to 2.3 and 6 times."""
 
 _USUAL = 6.0
 _UNUSUAL = 0.7
@@ -121,8 +122,12 @@ class Evidence:
     @property
     def like_noise(self) -> bool:
         """Whether flat blocks look like noise in every way."""
-        degrees, dependence = _LIKE_NOISE
-        return self.degrees > degrees and self.dependence < dependence
+        return self.degrees > _LIKE_NOISE[0] and self.dependence < _LIKE_NOISE[1]
+
+    @property
+    def nearly_like_noise(self) -> bool:
+        """Whether flat blocks look like noise in nearly every way."""
+        return self.degrees > _LIKE_NOISE[0] and self.dependence < _NEARLY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +173,7 @@ class Flatness:
     def is_correlated(self, white: float) -> bool:
         """Tell whether it is to be taken for correlated noise, or for white noise of a sigma."""
         certainty, strength = self.certainty, self.levels[0]
-        sure = self.evidence.like_noise or certainty > _SURE
+        sure = self.evidence.nearly_like_noise or certainty > _SURE
         return (
             certainty > _LIKELY
             and self.spectrum > _SPECTRUM[sure]
