@@ -194,7 +194,10 @@ def test_white_noise_explains_it() -> None:
     doubtful = flatness(EVIDENCE)
     assert doubtful.is_correlated(white=1.0)
     assert not doubtful.is_correlated(white=1.5)
-    assert not dataclasses.replace(doubtful, spectrum=4.0).is_correlated(white=1.0)
+    slightly = dataclasses.replace(doubtful, spectrum=4.0)
+    assert slightly.is_correlated(white=1.0)
+    assert slightly.removable == pytest.approx(1.7 * np.sqrt(3))
+    assert not dataclasses.replace(doubtful, spectrum=2.5).is_correlated(white=1.0)
 
 
 def test_blotches_of_noise_have_colors() -> None:

@@ -56,12 +56,18 @@ _NEARLY = 0.1
 """Probability from which on noise is taken for correlated, and from which on it surely is noise; it
 surely is, too, if blocks look like noise in nearly every way, up to this dependence."""
 
-_SPECTRUM = (6.0, 2.0)
+_SPECTRUM = (3.0, 2.0)
 _STRONGER = (4.5, 2.0)
 """Times that low frequencies must be stronger than high ones in flat blocks, and times that the
 noise there must be stronger than what fits white noise; less if it surely is noise. White noise of
 5 in BSD68's texture comes to 7 and 5 times, but to 1.4 times what fits it where noise is sure.
 Noise whose neighbors are correlated by a third comes to 2.3 and 6 times."""
+
+_SLIGHTLY = 6.0
+_HARMLESS = 1.7
+"""If low frequencies are no more than so many times stronger, and it is not sure to be noise, what
+is removed from the luminance does not harm: an image without noise stays above 40 dB, even if it
+has the grain of a film, as one of BSD68. Noise of photos comes to more than 10 times."""
 
 _USUAL = 6.0
 _UNUSUAL = 0.7
@@ -167,17 +173,21 @@ class Flatness:
         if not self.evidence.like_noise:
             trust = _MEASURED * certainty
             strength = strength**trust * min(_USUAL, _MOST_TIMES * strength) ** (1 - trust)
-        damage = math.sqrt(self.channels) * _DAMAGE[self.evidence.like_noise]
-        return min(strength, damage / max(1 - certainty, 1e-9))
+        bound = _DAMAGE[self.evidence.like_noise] / max(1 - certainty, 1e-9)
+        if self.spectrum < _SLIGHTLY and not self._sure:
+            bound = min(bound, _HARMLESS)
+        return min(strength, math.sqrt(self.channels) * bound)
+
+    @property
+    def _sure(self) -> bool:
+        return self.evidence.nearly_like_noise or self.certainty > _SURE
 
     def is_correlated(self, white: float) -> bool:
         """Tell whether it is to be taken for correlated noise, or for white noise of a sigma."""
-        certainty, strength = self.certainty, self.levels[0]
-        sure = self.evidence.nearly_like_noise or certainty > _SURE
         return (
-            certainty > _LIKELY
-            and self.spectrum > _SPECTRUM[sure]
-            and strength > _STRONGER[sure] * white
+            self.certainty > _LIKELY
+            and self.spectrum > _SPECTRUM[self._sure]
+            and self.levels[0] > _STRONGER[self._sure] * white
             # Where less would be removed than as white noise, that is what it is.
             and self.removable > white
         )
