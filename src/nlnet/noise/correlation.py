@@ -81,9 +81,10 @@ _MOST_TIMES = 2.0
 measured is noise, the nearer to the usual the noise is taken to be, but never for more than so many
 times what was measured. In photos, flat blocks have less noise than others, or texture."""
 
-_DAMAGE = (1.0, 2.9)
+_DAMAGE = (1.0, 5.0)
 """Bound of what is removed from the luminance, times the probability that it is texture: the less
-sure, the less is removed. More if blocks look like noise in every way."""
+sure, the less is removed. More if blocks look like noise in every way: those of images without
+noise have no more than 4 of what looks like it."""
 
 _GROWTH = ((0.4, 0.65), (0.2, 0.5))
 """Least and largest growth of correlated noise from one scale to the next, in natural logarithms:
