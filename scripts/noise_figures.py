@@ -18,7 +18,7 @@ from scripts.results import PROJECT
 
 IMAGES = PROJECT / "docs" / "images"
 WIDTH = 1200
-CAMERA = Camera(photons=220.0, read=3.0, grain=0.5, blotch=1.3)
+CAMERA = Camera(photons=150.0, read=3.0, luma_blur=0.6, grain=0.4, blotch=1.3)
 """A small sensor in a room: developed, smoothed, sharpened and saved as JPEG by the camera."""
 
 PHOTONS = 100.0

@@ -2,70 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import pytest
-from paths import PROJECT
+from noise_cases import clean, correlated_noise, estimate, photon_noise
 
 import nlnet
-from benchmarks.camera import Camera
 from nlnet.errors import InputError
-from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
-from nlnet.noise.blocks import halve, sample_tiles
-from nlnet.noise.deciding import pyramid_sigmas
+from nlnet.noise.blocks import sample_tiles
 
 pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
-
-KERNELS = {"pairs": [1, 1], "triples": [1, 2, 1], "fives": [1, 4, 6, 4, 1]}
-
-
-@functools.cache
-def clean(name: str, channels: int = 1) -> np.ndarray:
-    """Smooth areas with edges between them, from 20 to 235, or a photo."""
-    if name == "cat":
-        return read_clean(PROJECT / "examples" / "cat.png", channels).astype(np.float64)
-    y, x = np.mgrid[:320, :400]
-    waves = 110 + 60 * np.sin(x / 47) * np.cos(y / 61)
-    image = np.clip(waves + 50 * (x + y > 390) - 30 * (x > 280), 20, 235)
-    return image if channels == 1 else np.dstack([image, 250 - image, image[::-1]])
-
-
-def photon_noise(
-    image: np.ndarray, gain: float, read: float, black: float = 0.0, seed: int = 0
-) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return np.asarray(
-        gain * rng.poisson(image / gain) + black + read * rng.standard_normal(image.shape)
-    )
-
-
-def correlated_noise(shape: tuple[int, ...], kernel: list[float], sigma: float) -> np.ndarray:
-    """White noise blurred by a kernel, across and down, and scaled to sigma."""
-    noise = np.random.default_rng(3).standard_normal(shape)
-    weights = np.array(kernel, float)
-    weights /= np.sqrt((weights**2).sum())  # the variance stays 1
-    for axis in (0, 1):
-        noise = sum(
-            (weight * np.roll(noise, shift, axis) for shift, weight in enumerate(weights)),
-            np.zeros(shape),
-        )
-    return sigma * noise
-
-
-def octaves_of(kernel: list[float]) -> np.ndarray:
-    """The standard deviation after averaging squares, times their side: in closed form."""
-    # Of white noise through a separable kernel, the variance is the square of its energy.
-    both = [(side, np.convolve(kernel, np.ones(side))) for side in (1, 2, 4)]
-    energy = np.array([(weights**2).sum() / side for side, weights in both])
-    return np.asarray(energy / energy[0])
-
-
-def estimate(image: np.ndarray, **options: Any) -> nlnet.Noise:
-    return nlnet.estimate_noise(image, **{"data_range": 255, **options})
-
 
 # White noise
 
@@ -186,90 +134,6 @@ def test_photons_in_integers() -> None:
     found = estimate(np.rint(noisy).astype(np.uint16))
     assert found.kind == "poisson"
     assert found.levels[0].gain == pytest.approx(4, rel=0.1)
-
-
-# Correlated noise
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("sigma", [6, 25])
-def test_correlated_noise(channels: int, kernel: str, sigma: float) -> None:
-    """Without its slowest part, which flat areas have from shading: less, and more alike.
-
-    Its strength is found to 5 and 30 percent, above and below; its octaves to 35 percent.
-    """
-    image = clean("scene", channels)
-    noise = correlated_noise(image.shape, KERNELS[kernel], sigma)
-    assert noise.std() == pytest.approx(sigma, rel=0.02)
-    found = estimate(image + noise)
-    assert found.kind == "camera"
-    assert found.correlated
-    assert found.sigma is not None
-    assert 0.7 * sigma < found.sigma < 1.05 * sigma
-    np.testing.assert_allclose(found.octaves, octaves_of(KERNELS[kernel]), rtol=0.35)
-    assert list(found.octaves) == sorted(found.octaves)
-    # At half and quarter the size, where what counts is removed, it is found to 25 percent.
-    scales = found.sigma * np.array(found.octaves[1:])
-    np.testing.assert_allclose(scales, sigma * octaves_of(KERNELS[kernel])[1:], rtol=0.25)
-
-
-def test_noise_that_is_more_alike_has_larger_octaves() -> None:
-    image = clean("scene")
-    found = [
-        estimate(image + correlated_noise(image.shape, kernel, 12)).octaves
-        for kernel in KERNELS.values()
-    ]
-    for scale in (1, 2):
-        assert found[0][scale] < found[1][scale] < found[2][scale]
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_correlated_noise_of_a_photo(kernel: str) -> None:
-    image = clean("cat")
-    found = estimate(image + correlated_noise(image.shape, KERNELS[kernel], 20))
-    assert found.kind == "camera"
-    assert found.sigma == pytest.approx(20, rel=0.3)
-    assert nlnet.estimate_sigma(image + correlated_noise(image.shape, KERNELS[kernel], 20)) < 12
-
-
-def test_areas_that_have_no_noise_do_not_hide_that_of_the_others() -> None:
-    # As JPEG and cameras leave dark and bright areas: three tenths are constant.
-    image = clean("scene") + correlated_noise((320, 400), KERNELS["fives"], 6.0)
-    image[:, :60], image[:, 340:] = 30.0, 200.0
-    pixels = np.clip(np.rint(image), 0, 255).astype(np.uint8)
-    noise = nlnet.estimate_noise(pixels)
-    assert noise.kind == "camera"
-    assert 4.0 < noise.strength < 8.0
-
-
-@pytest.mark.parametrize("seed", [6, 7, 11, 12, 13])
-def test_photos_of_simulated_cameras(seed: int) -> None:
-    """Of the first cameras those of more than weak noise, at half the size still 0.85 of it.
-
-    They are known as such; the noise is found as 0.4 to 1.3 of what it is.
-    """
-    picture = np.moveaxis(clean("scene" if seed % 2 else "cat", 3), -1, 0)
-    rng = np.random.default_rng(seed)
-    noisy, truth = Camera.draw(rng).shoot(picture, rng)
-    found = estimate(noisy, channel_axis=0)
-    assert found.kind == "camera"
-    luma = (noisy - truth).mean(axis=0)
-    half = halve(luma)
-    assert half.std() > 0.8 * luma.std()
-    strength = luma.std() * np.sqrt(3)  # as in white noise of three channels
-    assert found.sigma is not None
-    assert 0.4 * strength < found.sigma < 1.3 * strength
-
-
-def test_what_is_removed_at_each_scale() -> None:
-    """What is said of the correlation counts; about as much as there is, at half the size half."""
-    levels = nlnet.Noise.white(10).levels
-    plain = pyramid_sigmas(nlnet.Noise("camera", 10.0, levels, (1.0, 1.0, 1.0)))
-    correlated = pyramid_sigmas(nlnet.Noise("camera", 10.0, levels, (1.0, 1.5, 2.0)))
-    np.testing.assert_allclose(correlated, np.multiply(plain, (1.0, 1.5, 2.0)))
-    np.testing.assert_allclose(np.multiply(plain, (1, 2, 4)), 10, rtol=0.5)
-    assert len(pyramid_sigmas(nlnet.Noise("camera", 10.0, levels))) == 1
 
 
 def test_insisting() -> None:

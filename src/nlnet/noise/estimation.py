@@ -24,13 +24,6 @@ from nlnet.noise.curves import fit_level
 from nlnet.noise.record import Kind, Level, Noise
 from nlnet.noise.white import Extremes, estimate_planes, find_extremes, patch_size_and_step
 
-_STRONGER = (1.7, 4.5)
-_FLAT = 35.0
-"""Times that the noise of flat blocks must be stronger than what fits white noise: less if at a
-quarter of the size their spectrum has so many degrees of freedom that they are surely of noise.
-White noise of 5 in BSD68's texture comes to 4 times with 14 degrees, noise whose neighbors are
-averaged in pairs to 4 times with 40."""
-
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
 
@@ -106,10 +99,8 @@ def find_noise(planes: Array, kind: str | None) -> Noise:
         return _dependent(sample, insist=True) or _white(planes)
     flatness = sample.flatness()
     white = _white(planes, sample.extremes)
-    if flatness is not None and flatness.correlated:
-        strength = flatness.levels[0] * sample.unit
-        if strength > _STRONGER[flatness.degrees < _FLAT] * (white.sigma or 0.0):
-            return _camera(sample, flatness, flatness.share)
+    if flatness is not None and flatness.is_correlated((white.sigma or 0.0) / sample.unit):
+        return _camera(sample, flatness, flatness.removable)
     return _dependent(sample, insist=False) or white
 
 
@@ -119,7 +110,7 @@ def find_camera_noise(planes: Array) -> Noise | None:
         return None
     sample = _Sample(planes)
     flatness = sample.flatness()
-    return None if flatness is None else _camera(sample, flatness)
+    return None if flatness is None else _camera(sample, flatness, flatness.levels[0])
 
 
 class _Sample:
@@ -139,15 +130,10 @@ class _Sample:
         self.tiles = [] if self.constant else [self._scaled(tile) for tile in sample_tiles(planes)]
 
     def flatness(self) -> Flatness | None:
-        """Look at the image in gray, scaled so that white noise is as strong there as in color."""
+        """Look at the flattest blocks of the image."""
         if self.constant:
             return None
-        channels = len(self.tiles[0])
-        # The mean of three channels has noise of 1 / sqrt(3).
-        scale = math.sqrt(channels)
-        gray = [np.float32(scale) * tile.mean(axis=0) for tile in self.tiles]
-        low, high = self.limits
-        return measure_flatness(gray, scale * low, scale * high)
+        return measure_flatness(self.tiles, *self.limits)
 
     def _scaled(self, tile: Array) -> Array:
         precise = np.float32 if tile.dtype.itemsize < 4 else np.float64
@@ -160,8 +146,8 @@ def _white(planes: Array, extremes: Extremes | None = None) -> Noise:
     return Noise("white" if sigma > 0 else "none", sigma, (Level(read=sigma),))
 
 
-def _camera(sample: _Sample, flatness: Flatness, share: float = 1.0) -> Noise:
-    sigma = share * flatness.levels[0] * sample.unit
+def _camera(sample: _Sample, flatness: Flatness, strength: float) -> Noise:
+    sigma = strength * sample.unit
     octaves = tuple(level / flatness.levels[0] for level in flatness.levels)
     return Noise("camera", sigma, (Level(read=sigma),), octaves, certainty=flatness.certainty)
 
