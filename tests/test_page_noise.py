@@ -76,10 +76,11 @@ def test_a_number_is_a_number_even_if_a_file_is_called_so(
         ("10,20", "stack.tif': 2 sigmas are given for 3 pages; give one, or one for each page."),
         ("10,,30", "'' must be a number above 0 and at most 255; or several with commas"),
         ("10,0,30", "'0' must be a number above 0"),
-        ("nothing.txt", "'nothing.txt' must be a number above 0"),
+        ("nothing.txt", "cannot read 'nothing.txt': No such file"),
+        ("nothing", "'nothing' must be a number above 0 and at most 255; or several with commas"),
         ("empty.txt", "the file 'empty.txt' has no number in it"),
         ("words.txt", "in the file 'words.txt', 'x' must be a number above 0"),
-        ("stack.tif", "cannot read 'stack.tif': it is not a text file"),
+        ("picture.txt", "cannot read 'picture.txt': it is not a text file"),
     ],
 )
 def test_sigmas_that_do_not_fit(
@@ -92,7 +93,7 @@ def test_sigmas_that_do_not_fit(
     monkeypatch.chdir(stack.parent)
     Path("empty.txt").write_text("\n")
     Path("words.txt").write_text("10 x 30")
-    stack.write_bytes(stack.read_bytes() + b"\xff\xfe")
+    Path("picture.txt").write_bytes(stack.read_bytes() + b"\xff\xfe")
     assert message in fails("denoise", stack, "-o", "out.tif", "--sigma", sigma)
     assert not Path("out.tif").exists()
 
