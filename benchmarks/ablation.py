@@ -126,7 +126,7 @@ def train(network: Network, crops: CropSource, steps: int, name: str) -> None:
     for step in range(steps):
         for group in optimizer.param_groups:
             decay = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps))
-            group["lr"] = 0.01 / math.sqrt(len(network.stages)) * decay * group["share"]
+            group["lr"] = 0.01 / len(network.stages) * decay * group["share"]
         batch = crops.draw(step + 1, 0, range(step * BATCH, (step + 1) * BATCH), 1)
         loss = negative_psnr(network(batch), batch.clean).mean()
         optimizer.zero_grad()
