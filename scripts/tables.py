@@ -35,7 +35,7 @@ _SETS = {"bsd68": "BSD68", "set12": "Set12"}
 NONE = "\N{EN DASH}"
 _GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus")
 _COLOR = ("color-5x5", "color", "color-plus")
-_ONE_MODEL = "`gray` and `color` are one model each, for every sigma."
+_ONE_MODEL = "`gray`, `gray-plus` and `color` are one model each, for every sigma."
 
 
 def main() -> None:
