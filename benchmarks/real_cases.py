@@ -28,7 +28,7 @@ EVERY = 5
 """Of the photos, slow peers see every fifth."""
 
 BM3D_PHOTOS = (7.0, 11.0, 16.0)
-BM3D_MICROSCOPY = (12.0, 20.0, 30.0)
+BM3D_MICROSCOPY = (12.0, 20.0, 30.0, 42.0)
 OPENCV_PHOTOS = (3.0, 5.0, 7.0, 10.0)
 OPENCV_MICROSCOPY = (12.0, 17.0, 25.0, 35.0)
 """Strengths that are tried for peers that cannot estimate them; the best for a whole set counts."""
