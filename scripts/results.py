@@ -64,7 +64,21 @@ def evaluate_model(name: str, data: Path, folder: Path = RESULTS) -> None:
             content = digest | {"sigmas": sigmas}
             if title == "bsd68":
                 content[NEAREST] = _evaluate_nearest(model, images, ids, _path(name, title, folder))
-        _path(name, title, folder).write_text(json.dumps(content, indent=1) + "\n")
+        _path(name, title, folder).write_text(_to_text(content))
+
+
+def _to_text(content: dict[str, Any]) -> str:
+    """Return JSON for people; of many sigmas, each is a line."""
+    if "sigmas" not in content:
+        return json.dumps(content, indent=1) + "\n"
+    parts = []
+    for key, value in content.items():
+        text = json.dumps(value)
+        if isinstance(value, dict):
+            lines = (f"  {json.dumps(sigma)}: {json.dumps(one)}" for sigma, one in value.items())
+            text = "{\n" + ",\n".join(lines) + "\n }"
+        parts.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _test_sets(
