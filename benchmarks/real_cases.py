@@ -27,7 +27,8 @@ MIDDLE = 256
 EVERY = 5
 """Of the photos, slow peers see every fifth."""
 
-BM3D_PHOTOS = (7.0, 11.0, 16.0)
+BM3D_PHOTOS = (7.0, 11.0, 16.0, 22.0)
+CAMERA_PHOTOS = (2.0, 3.0, 4.0, 5.0, 6.0)
 BM3D_MICROSCOPY = (12.0, 20.0, 30.0, 42.0)
 OPENCV_PHOTOS = (3.0, 5.0, 7.0, 10.0)
 OPENCV_MICROSCOPY = (12.0, 17.0, 25.0, 35.0)
@@ -70,6 +71,11 @@ def ours(noisy: Array) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that no noise was found
         return nlnet.denoise(noisy, data_range=255)
+
+
+def told(noisy: Array, sigma: float) -> Array:
+    """Denoise as camera noise of this strength."""
+    return nlnet.denoise(noisy, sigma, noise="camera", data_range=255)
 
 
 def one_sigma(noisy: Array) -> Array:
@@ -130,7 +136,8 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
     photos, microscopy = (_pairs(data / "real" / part) for part in ("photos", "microscopy"))
     scenes = [path for path in microscopy if path.stem.endswith("_1")]  # the others: shot again
     vst: Ways = {("vst+bm3d", None): stabilised_bm3d}
-    peers = _peers(OPENCV_PHOTOS, BM3D_PHOTOS)
+    camera: Ways = {("told", s): functools.partial(told, sigma=s) for s in CAMERA_PHOTOS}
+    peers = {**_peers(OPENCV_PHOTOS, BM3D_PHOTOS), **camera}
     gray_peers = {**_peers(OPENCV_MICROSCOPY, BM3D_MICROSCOPY), **vst}
     sets = [
         Set("photos", "all", [_pair(path) for path in _spread(photos)], OURS),

@@ -25,6 +25,7 @@ _WAYS = {
     "bm3d": "BM3D, best sigma for the set: {strength:g}",
     "vst+bm3d": "VST + BM3D, with nlnet's gain and read noise",
     "nlnet": "**nlnet, defaults**",
+    "told": "nlnet, camera noise, best sigma for the set: {strength:g}",
 }
 NOT_MEASURED = "Not measured yet with this estimate; `make bench-real` does it."
 _NOTICED = 0.05
