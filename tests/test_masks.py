@@ -193,3 +193,14 @@ def test_filled_pixels_are_copies(height: int, width: int, share: float, seed: i
     np.testing.assert_array_equal(filled[:, ~hidden], planes[:, ~hidden])
     assert np.isin(filled[0], planes[0][~hidden]).all()
     np.testing.assert_array_equal(filled[1] - filled[0], height * width)  # of the same pixel
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"), [((60, 70), "(60, 70), as"), ((60, 70, 3), "(60, 70) or (60, 70, 3), as")]
+)
+def test_a_mask_of_another_shape_is_told_each_right_one_once(
+    shape: tuple[int, ...], wanted: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        nlnet.denoise(np.zeros(shape, np.uint8), 5, mask=np.zeros((5, 5), bool))
+    assert str(caught.value) == f"The mask has shape (5, 5), but must be {wanted} the image."
