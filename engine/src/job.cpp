@@ -98,10 +98,11 @@ class DefaultArithmetic {
 
 }  // namespace
 
-void make_job(nlnet_job *job, const Plan &plan, int threads, size_t scratch, Memory &memory) {
+void make_job(nlnet_job *job, const Plan &plan, const Flow &refinement, int threads, size_t scratch,
+              Memory &memory) {
     Schedule counted;
     Schedule &schedule = job == nullptr ? counted : job->schedule;
-    schedule.make(plan, memory);
+    schedule.make(plan, refinement, memory);
     Slot *slots = memory.take<Slot>(threads);
     for (int number = 0; number < threads; number++) {
         char *piece = memory.take<char>(int64_t(scratch));

@@ -34,6 +34,7 @@ struct nlnet_job {
 namespace nlnet {
 
 // Take memory for the slots and their scratch, and begin.
-void make_job(nlnet_job *job, const Plan &plan, int threads, size_t scratch, Memory &memory);
+void make_job(nlnet_job *job, const Plan &plan, const Flow &refinement, int threads, size_t scratch,
+              Memory &memory);
 
 }  // namespace nlnet

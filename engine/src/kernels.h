@@ -80,6 +80,21 @@ struct Box {
     T low, high;
 };
 
+// A row of a convolution of rows that hold all channels of a pixel next to each other.
+template <typename T>
+struct ConvolvedRow {
+    int lines, inner;     // of the kernel: rows, and elements of each next to each other
+    const T *sources[3];  // for pixel 0, the input of each line; NULL beyond the image
+    int64_t step;         // elements from the input of a pixel to that of the next
+    const T *weights;     // (lines, inner, outputs)
+    const T *biases;      // (outputs)
+    const T *addend;      // (pixels, outputs), or NULL
+    bool rectified;
+    int64_t pixels;
+    int outputs;  // a multiple of 8
+    T *target;    // (pixels, outputs)
+};
+
 // The kernels whose results are the same to the bit for all sets.
 template <typename T>
 struct MatchingKernels {
@@ -117,6 +132,7 @@ struct StageKernels {
                          const Box<T> &, int64_t width);
     // The sum of e * (y - x), in double precision and in one fixed order.
     double (*step_gradient)(const T *cotangent, const T *noisy, const T *estimate, int64_t width);
+    void (*convolve)(const ConvolvedRow<T> &);
 };
 
 struct Kernels {

@@ -37,7 +37,7 @@ nlnet_job *make(const nlnet_network *network, const nlnet_match_task &task, Memo
     plan.matching_share = 1;
     const MatchingKernels<T> &kernels = matching_kernels<T>(*network->kernels);
     Finding<T> *job = memory.take<Finding<T>>(1);
-    make_run<T>(job, network, plan, make_box<T>(1, 0), task.threads,
+    make_run<T>(job, network, plan, Flow(), make_box<T>(1, 0), task.threads,
                 kernels.scratch(network->shape, plan.tile_rows), memory);
     if (job == nullptr) return nullptr;
     job->run = Finding<T>::run_task;

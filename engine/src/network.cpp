@@ -1,6 +1,7 @@
 // From a parameter block to a network: checks, filters in two orders, tables of psi, offsets.
 #include "network.h"
 
+#include "block.h"
 #include "memory.h"
 
 namespace nlnet {
@@ -17,7 +18,7 @@ static_assert(sizeof(Head) == 80, "the layout of files");
 
 constexpr uint64_t kMagic = 0x72617074656e6c6e;  // "nlnetpar"
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kProjectEveryStage = 1;
+constexpr uint32_t kProjectEveryStage = 1, kRefined = 2;
 constexpr int kMostStages = 1000, kMostPatch = 63, kMostWindow = 255, kMostGaussians = 4096;
 constexpr int kMostIntervals = 1 << 16;
 constexpr int kNodesPerStd = 5;      // keeps the error below 1e-4 of psi's range
@@ -37,29 +38,29 @@ double exponential(double x) {
     return sum * scale;
 }
 
-bool is_finite(double value) {
-    return value - value == 0;
-}
-
 // The arrays of one stage within the block.
-struct Place {
+struct StagePlace {
     size_t filters, weights, coefficients, end;
 };
 
-Place place_of(const Shape &shape, size_t start, size_t element) {
-    const auto after = [element](size_t from, int64_t count) {
-        return from + size_t(round_up(count * int64_t(element), 8));
-    };
-    Place place;
+StagePlace place_of(const Shape &shape, size_t start, bool single) {
+    StagePlace place;
     place.filters = start + sizeof(double);  // the step size comes first
-    place.weights = after(place.filters, int64_t(shape.filters()) * shape.pixels());
-    place.coefficients = after(place.weights, shape.group);
-    place.end =
-        after(place.coefficients, int64_t(shape.channels) * shape.filters() * shape.rbf_count);
+    place.weights = after(place.filters, int64_t(shape.filters()) * shape.pixels(), single);
+    place.coefficients = after(place.weights, shape.group, single);
+    place.end = after(place.coefficients,
+                      int64_t(shape.channels) * shape.filters() * shape.rbf_count, single);
     return place;
 }
 
-nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape) {
+size_t stages_end(const Shape &shape, bool single) {
+    size_t end = sizeof(Head);
+    for (int stage = 0; stage < shape.stages; stage++) end = place_of(shape, end, single).end;
+    return end;
+}
+
+nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape,
+                       RefinementBlock *refinement) {
     if (block == nullptr || bytes < sizeof(Head)) return NLNET_BAD_BLOCK;
     __builtin_memcpy(head, block, sizeof(Head));
     if (head->magic != kMagic) return NLNET_BAD_BLOCK;
@@ -70,7 +71,7 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
                       head->window <= kMostWindow && head->window % 2 == 1 && head->group >= 1 &&
                       head->group <= head->window * head->window && head->rbf_count >= 2 &&
                       head->rbf_count <= kMostGaussians &&
-                      (head->flags & ~kProjectEveryStage) == 0 && head->sets == 1 &&
+                      (head->flags & ~(kProjectEveryStage | kRefined)) == 0 && head->sets == 1 &&
                       head->bytes == bytes && head->rbf_range > 0 && is_finite(head->rbf_range) &&
                       head->rbf_std > 0 && is_finite(head->rbf_std);
     if (!fits) return NLNET_BAD_BLOCK;
@@ -83,36 +84,23 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
     shape->window = int(head->window);
     shape->rbf_count = int(head->rbf_count);
     shape->intervals = int(intervals) + (double(int(intervals)) < intervals);
-    size_t end = sizeof(Head);
-    for (int stage = 0; stage < shape->stages; stage++) {
-        end = place_of(*shape, end, head->element == 0 ? 4 : 8).end;
+    const bool single = head->element == 0;
+    size_t end = stages_end(*shape, single);
+    if ((head->flags & kRefined) != 0) {
+        if (bytes < end) return NLNET_BAD_BLOCK;
+        const char *start = static_cast<const char *>(block);
+        if (!refinement->read(start + end, bytes - end, shape->channels, single)) {
+            return NLNET_BAD_BLOCK;
+        }
+        end += refinement->bytes();
     }
     return end == bytes ? NLNET_OK : NLNET_BAD_BLOCK;
-}
-
-// A value of the block, of whichever element type.
-double value_at(const char *array, bool single, int64_t index) {
-    if (single) {
-        float value;
-        __builtin_memcpy(&value, array + index * 4, 4);
-        return value;
-    }
-    double value;
-    __builtin_memcpy(&value, array + index * 8, 8);
-    return value;
-}
-
-bool all_finite(const char *array, bool single, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        if (!is_finite(value_at(array, single, i))) return false;
-    }
-    return true;
 }
 
 bool values_finite(const char *block, const Shape &shape, bool single) {
     size_t start = sizeof(Head);
     for (int stage = 0; stage < shape.stages; stage++) {
-        const Place place = place_of(shape, start, single ? 4 : 8);
+        const StagePlace place = place_of(shape, start, single);
         const int64_t coefficients = int64_t(shape.channels) * shape.filters() * shape.rbf_count;
         if (!all_finite(block + start, false, 1) ||
             !all_finite(block + place.filters, single, int64_t(shape.filters()) * shape.pixels()) ||
@@ -199,7 +187,7 @@ void make_stages(const char *block, const Head &head, const Shape &shape, const 
     double *values = memory.take<double>(grid.nodes), *slopes = memory.take<double>(grid.nodes);
     size_t start = sizeof(Head);
     for (int number = 0; number < shape.stages; number++) {
-        const Place place = place_of(shape, start, single ? 4 : 8);
+        const StagePlace place = place_of(shape, start, single);
         T *matrix = memory.take<T>(filters, pixels);
         T *transposed = memory.take<T>(filters, pixels);
         T *weights = memory.take<T>(shape.group);
@@ -246,7 +234,8 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
     }
     Head head;
     Shape shape;
-    const nlnet_status status = read_head(block, bytes, &head, &shape);
+    RefinementBlock refinement = {};
+    const nlnet_status status = read_head(block, bytes, &head, &shape, &refinement);
     if (status != NLNET_OK) return status;
     const Kernels *kernels = kernels_of(set == NLNET_BEST ? nlnet_best_set() : set);
     if (kernels == nullptr) return NLNET_NO_SUCH_SET;
@@ -264,20 +253,27 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
         auto pairs = reinterpret_cast<int32_t (*)[2]>(pieces.take<int32_t>(offset_count));
         int32_t *rank_of = pieces.take<int32_t>(offset_count);
         if (round == 1) {
-            if (!values_finite(start, shape, head.element == 0)) return NLNET_BAD_BLOCK;
+            const bool single = head.element == 0;
+            if (!values_finite(start, shape, single) || !refinement.is_finite()) {
+                return NLNET_BAD_BLOCK;
+            }
             make_grid(head, grid, shape.rbf_count, values, slopes);
             rank_offsets(shape.window, offsets, pairs, rank_of);
             grid.values = values;
             grid.slopes = slopes;
             *made = {shape,   element,          (head.flags & kProjectEveryStage) != 0,
                      kernels, {offsets, pairs}, grid,
-                     nullptr};
+                     nullptr, nullptr};
         }
+        const void *refinement_of = nullptr;
         if (element == NLNET_FLOAT) {
             make_stages<float>(start, head, shape, grid, pieces, made);
+            refinement_of = refinement.make<float>(pieces);
         } else {
             make_stages<double>(start, head, shape, grid, pieces, made);
+            refinement_of = refinement.make<double>(pieces);
         }
+        if (made != nullptr) made->refinement = refinement_of;
         if (pieces.impossible()) return NLNET_NO_MEMORY;
         if (round == 1) {
             *network = made;

@@ -3,6 +3,7 @@
 
 #include "../include/nlnet_engine.h"
 #include "kernels.h"
+#include "refinement.h"
 
 namespace nlnet {
 
@@ -48,5 +49,7 @@ struct nlnet_network {
     const nlnet::Kernels *kernels;
     nlnet::Offsets offsets;
     nlnet::Grid grid;
-    const void *stages;  // (stages) of Stage<float> or Stage<double>, as the element says
+    // As the element says, of float or double:
+    const void *stages;      // (stages) of Stage
+    const void *refinement;  // one Refinement
 };

@@ -89,10 +89,10 @@ struct Run : nlnet_job {
 
 // The memory of a run but for its own: schedule, slots, what is held.
 template <typename T>
-void make_run(Run<T> *run, const nlnet_network *network, const Plan &plan, Box<T> box, int threads,
-              size_t scratch, Memory &memory) {
+void make_run(Run<T> *run, const nlnet_network *network, const Plan &plan, const Flow &refinement,
+              Box<T> box, int threads, size_t scratch, Memory &memory) {
     const Shape &shape = network->shape;
-    make_job(run, plan, threads, scratch, memory);
+    make_job(run, plan, refinement, threads, scratch, memory);
     Held<T> *held = memory.take<Held<T>>(plan.sweeps);
     for (int number = 0; number < plan.sweeps; number++) {
         Held<T> pieces = {};

@@ -3,6 +3,8 @@
 namespace nlnet {
 namespace {
 
+constexpr double kRefinementShare = 0.7;  // of the time, for progress
+
 int64_t smaller_of(int64_t left, int64_t right) {
     return left < right ? left : right;
 }
@@ -12,7 +14,7 @@ int64_t larger_of(int64_t left, int64_t right) {
 
 }  // namespace
 
-void Schedule::make(const Plan &plan, Memory &memory) {
+void Schedule::make(const Plan &plan, const Flow &refinement, Memory &memory) {
     Sweep *sweeps = memory.take<Sweep>(plan.sweeps);
     for (int number = 0; number < plan.sweeps; number++) {
         Pass *passes = memory.take<Pass>(plan.passes);
@@ -23,6 +25,7 @@ void Schedule::make(const Plan &plan, Memory &memory) {
     }
     if (sweeps == nullptr) return;
     plan_ = plan;
+    refinement_ = refinement;
     sweeps_ = sweeps;
     begun_images_ = ended_images_ = 0;
     begun_reductions_ = ended_reductions_ = 0;
@@ -57,6 +60,10 @@ bool Schedule::next_of(int number, Task *task) {
     *task = {};
     task->sweep = number;
     task->image = sweep.image;
+    if (refinement_.next(&task->layer)) {
+        task->step = Step::kRefine;
+        return true;
+    }
     for (int pass = plan_.passes - 1; pass >= 0; pass--) {
         if (next_finish(sweep, task, pass) || next_spread(sweep, task, pass)) return true;
     }
@@ -71,6 +78,8 @@ bool Schedule::next_finish(Sweep &sweep, Task *task, int number) {
     if (pass.spread == plan_.tile_row_count()) last = plan_.height;
     if (number + 1 < plan_.passes) {
         last = smaller_of(last, needs_from(sweep, number + 1) + plan_.pass_capacity());
+    } else if (refinement_.exists()) {
+        last = smaller_of(last, refinement_.room());
     }
     last = smaller_of(last, pass.finished + plan_.most_rows());
     if (last <= pass.finished) return false;
@@ -162,7 +171,11 @@ void Schedule::end(const Task &task) {
                 pass.spread++;
             }
             break;
-        default: pass.finished = task.last; pass.finishing = false;
+        case Step::kRefine: refinement_.end(task.layer); break;
+        default:
+            pass.finished = task.last;
+            pass.finishing = false;
+            if (task.pass + 1 == plan_.passes) refinement_.feed(task.last);
     }
     if (image_done(sweep)) {
         ended_images_++;
@@ -183,6 +196,7 @@ void Schedule::end_match(Sweep &sweep, const Task &task) {
 
 bool Schedule::image_done(const Sweep &sweep) const {
     if (plan_.passes == 0) return sweep.matched == plan_.tile_row_count();
+    if (refinement_.exists()) return refinement_.done();
     return sweep.passes[plan_.passes - 1].finished == plan_.height;
 }
 
@@ -206,7 +220,9 @@ double Schedule::image_share(const Sweep &sweep) const {
     }
     const double matched = double(sweep.matched) / rows * plan_.matching_share;
     if (plan_.passes == 0) return matched;
-    return matched + spread / (rows * plan_.passes) * (1 - plan_.matching_share);
+    const double stages = matched + spread / (rows * plan_.passes) * (1 - plan_.matching_share);
+    if (!refinement_.exists()) return stages;
+    return stages * (1 - kRefinementShare) + refinement_.share_done() * kRefinementShare;
 }
 
 int64_t Schedule::rows_needed(int64_t tile_row) const {

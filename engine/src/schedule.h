@@ -9,11 +9,12 @@
 // Nothing here looks at pixels, and nothing is safe for threads: the job holds a lock around it.
 #pragma once
 
+#include "flow.h"
 #include "memory.h"
 
 namespace nlnet {
 
-enum class Step : int8_t { kRead, kMatch, kSpread, kFinish, kReduce };
+enum class Step : int8_t { kRead, kMatch, kSpread, kFinish, kReduce, kRefine };
 
 struct Task {
     Step step;
@@ -23,6 +24,7 @@ struct Task {
     int64_t row;                    // of tiles
     int64_t first, last;            // rows of the image, or columns of tiles
     int64_t first_tile, last_tile;  // rows of tiles whose windows a finish adds up
+    LayerTask layer;
 };
 
 // What is to be done with every image, and what is held of it meanwhile.
@@ -96,14 +98,15 @@ struct Sweep {
 
 class Schedule {
   public:
-    // Take memory and begin with the first images.
-    void make(const Plan &plan, Memory &memory);
+    // Take memory and begin with the first images. A refinement is for one image.
+    void make(const Plan &plan, const Flow &refinement, Memory &memory);
     // A task that is ready, if any.
     bool next(Task *task);
     // Note that a task has ended.
     void end(const Task &task);
     bool done() const;
     double share_done() const;
+    const Flow &refinement() const { return refinement_; }
 
   private:
     void begin_image(Sweep &sweep);
@@ -128,6 +131,7 @@ class Schedule {
     Sweep *sweeps_;
     int64_t begun_images_, ended_images_;
     int begun_reductions_, ended_reductions_;
+    Flow refinement_;
 };
 
 }  // namespace nlnet

@@ -1,6 +1,7 @@
 // The loops of a stage, for the instruction set that is compiled for: a table of functions.
 #include "set_kernels.h"
 #include "stages/color.h"
+#include "stages/convolve.h"
 #include "stages/fold.h"
 #include "stages/tile.h"
 #include "stages/update.h"
@@ -60,7 +61,8 @@ constexpr StageKernels<T> stage_kernels() {
             project<T>,
             project_backward<T>,
             from_working<T>,
-            step_gradient<T>};
+            step_gradient<T>,
+            convolve<T>};
 }
 
 }  // namespace

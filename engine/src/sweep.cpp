@@ -1,4 +1,5 @@
 // Denoising one image: read its rows, match, run all stages, write the result's rows.
+#include "refine.h"
 #include "run.h"
 
 namespace nlnet {
@@ -11,6 +12,9 @@ template <typename T>
 struct Denoising : Run<T> {
     nlnet_denoise_task task;
     T *taken, *given;  // (C, most_rows, W): for rows that go through callbacks
+    Refining<T> refining;
+
+    bool refines() const { return this->schedule.refinement().exists(); }
 
     T *pixels(const nlnet_rows &rows, int channel, int64_t y) const {
         char *start = static_cast<char *>(rows.data) + channel * rows.channel_stride;
@@ -56,11 +60,11 @@ struct Denoising : Run<T> {
         }
     }
 
-    // Rows of u, projected, for the next pass, or as the result.
+    // Rows of u, projected, for the next pass, for the refinement, or as the result.
     bool finish(const Task &step, void *scratch) const {
         const int channels = this->shape().channels;
         const int64_t width = this->plan.width, count = step.last - step.first;
-        const bool last = step.pass + 1 == this->plan.passes;
+        const bool last = step.pass + 1 == this->plan.passes, written = last && !refines();
         T *line = static_cast<T *>(scratch);
         T *rows = line + width + 2 * this->shape().radius() + kRoom;
         const Planes<T> estimate = input(step), noisy = this->read_rows(step);
@@ -75,14 +79,34 @@ struct Denoising : Run<T> {
                                         this->stage(step.pass).step_size, row.channels[channel],
                                         width);
             }
-            if (last) {
+            if (written) {
                 write_row(row, y, y - step.first, count);
-            } else if (this->network->project_every_stage) {
+                continue;
+            }
+            if (last || this->network->project_every_stage) {
                 this->kernels().project(channels, row.channels, this->box, width);
             }
+            if (last) refining.take(row.channels, RowOf<T>(noisy, channels, y).channels, y);
         }
+        return !written || hand_over(step.first, count);
+    }
+
+    bool refine(const Task &step, void *scratch) const {
+        const LayerTask &rows = step.layer;
+        const int64_t first = 2 * rows.first, end = 2 * rows.last;
+        const int64_t count = (end < this->plan.height ? end : this->plan.height) - first;
+        refining.run(this->kernels(), rows, scratch, [&](const RowOf<T> &row, int64_t y) {
+            write_row(row, y, y - first, count);
+        });
+        // Below the image there may be rows that only fill up the lowest level.
+        const bool last = rows.layer + 1 == this->schedule.refinement().count();
+        return !last || count <= 0 || hand_over(first, count);
+    }
+
+    // Give rows that are not in memory to the caller.
+    bool hand_over(int64_t first, int64_t count) const {
         const nlnet_rows &to = task.denoised;
-        return !last || to.data != nullptr || to.rows(to.context, step.first, count, given) == 0;
+        return to.data != nullptr || to.rows(to.context, first, count, given) == 0;
     }
 
     void write_row(const RowOf<T> &row, int64_t y, int64_t number, int64_t count) const {
@@ -106,6 +130,7 @@ struct Denoising : Run<T> {
                 self.match(step, self.read_rows(step).read(0), self.held_groups(step), scratch);
                 return true;
             case Step::kSpread: self.spread(step, scratch); return true;
+            case Step::kRefine: return self.refine(step, scratch);
             default: return self.finish(step, scratch);
         }
     }
@@ -131,9 +156,20 @@ nlnet_job *make(const nlnet_network *network, const nlnet_denoise_task &task, Me
     size_t scratch = matching_kernels<T>(*network->kernels).scratch(shape, plan.tile_rows);
     scratch = larger_of(scratch, kernels.spread_scratch(shape, plan.tile_rows));
     scratch = larger_of(scratch, finish_scratch<T>(shape, plan.width));
+    const Refinement<T> &refinement = *static_cast<const Refinement<T> *>(network->refinement);
+    const Flow flow(refinement.shape, shape.channels, plan.height, plan.most_rows());
+    if (flow.exists()) {
+        const size_t needed = Refining<T>::scratch(refinement.shape, shape.channels, plan.width);
+        scratch = larger_of(scratch, needed);
+    }
     Denoising<T> *job = memory.take<Denoising<T>>(1);
-    make_run<T>(job, network, plan, make_box<T>(task.low, task.high), task.threads, scratch,
+    make_run<T>(job, network, plan, flow, make_box<T>(task.low, task.high), task.threads, scratch,
                 memory);
+    Refining<T> counted;
+    Refining<T> &refining = job == nullptr ? counted : job->refining;
+    if (flow.exists()) {
+        refining.make(refinement, flow, shape.channels, plan.height, plan.width, memory);
+    }
     // Rows that are not in memory pass through here.
     const int64_t rows = plan.most_rows(), planes = shape.channels;
     T *taken = task.noisy.data ? nullptr : memory.take<T>(rows, planes, plan.width);

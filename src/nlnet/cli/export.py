@@ -41,6 +41,6 @@ def run(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, overwrite=arguments.overwrite, source=Path(arguments.model))
     loaded = load_model(arguments.model)
     model = loaded.at(arguments.sigma)
-    block = pack(model.config, model.stages, model.sigma)
+    block = pack(model.config, model.stages, model.sigma, model.refinement)
     write_atomically(arguments.output, block)
     print(f"{loaded}: {len(block):,} bytes")

@@ -20,7 +20,7 @@ import numpy as np
 from dask.array.overlap import overlap, trim_internal
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.dask.chunks import computed_apart, even_chunks, merge_small
+from nlnet.dask.chunks import computed_apart, merge_small, whole_chunks
 from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.pages import PagePlan
 from nlnet.dask.sigma_maps import map_of_block
@@ -68,12 +68,12 @@ def denoise_chunks(
         has changed.
     """
     smaller = scale + 1 < scales
-    # With two pixels more: what is enlarged is not exact in the outermost ones.
-    halo = 2 * (-(-work.reach // 2) + 1) if smaller else work.reach
+    # Chunks are halved on their own, and what is enlarged is not exact in the outermost pixels.
+    unit = max(2, work.unit) if smaller else work.unit
+    halo = unit * -(-(work.reach + (2 if smaller else 0)) // unit)
     chunks = list(array.chunks)
     for axis in work.image_axes:
-        lengths = even_chunks(chunks[axis]) if smaller else chunks[axis]
-        chunks[axis] = merge_small(lengths, halo)
+        chunks[axis] = merge_small(whole_chunks(chunks[axis], unit), halo)
     if work.channel_axis is not None:
         chunks[work.channel_axis] = (work.shape[0],)
     roomy = array.rechunk(tuple(chunks))

@@ -47,15 +47,15 @@ def merge_small(lengths: Sequence[int], least: int) -> tuple[int, ...]:
     return tuple(merged)
 
 
-def even_chunks(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Move the seams of an axis to even places, so that chunks can be halved on their own.
+def whole_chunks(lengths: Sequence[int], unit: int) -> tuple[int, ...]:
+    """Move the seams of an axis to multiples of `unit`, so that no such unit is cut.
 
     Examples
     --------
-    >>> even_chunks((5, 4, 1, 3))
+    >>> whole_chunks((5, 4, 1, 3), 2)
     (4, 4, 2, 3)
     """
-    seams = [place - place % 2 for place in itertools.accumulate(lengths)]
+    seams = [place - place % unit for place in itertools.accumulate(lengths)]
     ends = sorted({*seams[:-1], sum(lengths)} - {0})
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 

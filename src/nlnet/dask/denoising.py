@@ -211,6 +211,7 @@ def denoise_pages(
         model=_to_send(model),
         quality=quality,
         reach=reach,
+        unit=chosen.config.unit,
         shape=shape,
         image_axes=(rows, columns),
         channel_axis=channel,

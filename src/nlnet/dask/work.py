@@ -22,6 +22,8 @@ class Work:
         As for `nlnet.denoise`.
     reach : int
         How far the network looks.
+    unit : int
+        Pixels along a side that belong together for it.
     shape : (C, H, W)
         Shape of a page at the full size.
     image_axes : (int, int)
@@ -37,6 +39,7 @@ class Work:
     model: ModelLike
     quality: str | None
     reach: int
+    unit: int
     shape: tuple[int, int, int]
     image_axes: tuple[int, int]
     channel_axis: int | None

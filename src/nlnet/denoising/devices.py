@@ -97,8 +97,7 @@ def run_on(
 
     from nlnet.torch import NLNet
 
-    stages = [stage.astype(np.float32) for stage in model.stages]
-    network = NLNet(model.config, stages, box=box, backend="plain").to(device)
+    network = NLNet.from_model(model, box=box, backend="plain").to(device)
     count = model.config.stages
     with torch.inference_mode():
         report(0.0)
@@ -112,5 +111,6 @@ def run_on(
             last = stage + 1 == count
             estimate = network.run(estimate, planes, groups, stage, stage + 1, project_last=last)
             stages_report((stage + 1) / count)
+        estimate = network.refine(estimate, planes, sigmas=None)
         denoised: npt.NDArray[np.float32] = network.from_working_planes(estimate)[0].cpu().numpy()
     return denoised

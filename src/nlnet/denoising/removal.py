@@ -103,6 +103,7 @@ class Network:
             shape,
             model.config,
             [stage.astype(np.float32) for stage in model.stages],
+            model.refinement,
             box=scaled,
             threads=self.threads,
             max_memory=self.max_memory,
@@ -210,7 +211,7 @@ def _remove_varying_noise(
         planes,
         write,
         sigma_map,
-        lambda sigma: network.model_for(sigma, span).config.reach,
+        lambda sigma: network.model_for(sigma, span).config,
         network.for_images(span, box),
         report,
     )

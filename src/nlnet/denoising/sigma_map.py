@@ -19,6 +19,7 @@ from nlnet.arrays import Array, ReadRows, WriteRows
 from nlnet.denoising.coarse_to_fine import Denoise
 from nlnet.errors import InputError
 from nlnet.masks import Mask, fill
+from nlnet.network.config import NetworkConfig
 from nlnet.noise.deciding import check_request
 from nlnet.noise.record import Noise
 from nlnet.progress import Report, part
@@ -183,7 +184,7 @@ def remove_varying(
     planes: Array,
     write: WriteRows,
     sigma_map: SigmaMap,
-    reach_at: Callable[[float], int],
+    config_at: Callable[[float], NetworkConfig],
     denoise: Denoise,
     report: Report,
 ) -> None:
@@ -197,8 +198,8 @@ def remove_varying(
         ``write(first, rows)`` takes rows of the result.
     sigma_map : SigmaMap
         The noise of every pixel.
-    reach_at : callable
-        Returns how far the network for a sigma looks.
+    config_at : callable
+        Returns the sizes of the network for a sigma: how far it looks.
     denoise : callable
         Removes noise of one strength.
     report : callable
@@ -211,9 +212,9 @@ def remove_varying(
         return
     shares = sigma_map.shares()
     work = [
-        (number, region, _widened(region, reach_at(sigma), (height, width)))
+        (number, region, _widened(region, config_at(sigma), (height, width)))
         for number, sigma in enumerate(levels)
-        for region in _regions(np.abs(shares - number) < 1, 2 * reach_at(sigma))
+        for region in _regions(np.abs(shares - number) < 1, 2 * config_at(sigma).reach)
     ]
     total = sum(_area(wide) for _, _, wide in work)
     blended = np.zeros(planes.shape, np.float32)
@@ -253,11 +254,14 @@ def _runs(wanted: Mask, gap: int) -> Iterator[slice]:
             yield slice(int(run[0]), int(run[-1]) + 1)
 
 
-def _widened(region: Region, reach: int, shape: tuple[int, int]) -> Region:
-    rows, columns = (
-        slice(max(0, side.start - reach), min(length, side.stop + reach))
-        for side, length in zip(region, shape, strict=True)
-    )
+def _widened(region: Region, config: NetworkConfig, shape: tuple[int, int]) -> Region:
+    """Return the region with all that the network sees from it, without cutting its units."""
+
+    def wide(side: slice, length: int) -> slice:
+        first = max(0, side.start - config.reach)
+        return slice(first - first % config.unit, min(length, side.stop + config.reach))
+
+    rows, columns = (wide(side, length) for side, length in zip(region, shape, strict=True))
     return rows, columns
 
 

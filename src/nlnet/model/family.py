@@ -14,15 +14,10 @@ import numpy as np
 from nlnet.atomic import write_atomically
 from nlnet.errors import InputError, ModelError
 from nlnet.model import file as model_file
-from nlnet.model.model import Model, check_name, naming_file
+from nlnet.model.model import Model, check_name, check_refinement, naming_file
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_parameters, normalize_rows
-
-REFERENCE_SIGMA = 25.0
-"""Images are scaled so that their noise has this standard deviation, whatever it was.
-
-What is left to the functions of sigma is small then: only the image itself looks different.
-"""
+from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
 
 _LEAST_COSINE = 0.1
 """Cosine of the angle between a filter and itself at the next sigma, at least."""
@@ -49,6 +44,8 @@ class Family:
         The values there: for each sigma, one per stage.
     name, provenance, figures
         As of a `Model`.
+    refinement : RefinementFunctions, optional
+        What follows the stages; the config has its sizes.
     """
 
     config: NetworkConfig
@@ -57,9 +54,11 @@ class Family:
     name: str
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    refinement: RefinementFunctions | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        check_refinement(self.config, self.refinement)
         if not are_sigmas(self.sigmas):
             given = ", ".join(f"{sigma:g}" for sigma in self.sigmas)
             raise ModelError(f"Its sigmas are {given or 'none'}, but must be {SIGMAS_WANTED}.")
@@ -78,7 +77,8 @@ class Family:
     @property
     def parameter_count(self) -> int:
         """Number of learned values."""
-        return len(self.sigmas) * self.config.parameter_count
+        following = 0 if self.refinement is None else self.refinement.parameter_count
+        return len(self.sigmas) * self.config.parameter_count + following
 
     @property
     def noise(self) -> str:
@@ -90,7 +90,9 @@ class Family:
         return (
             f"{self.name}: {'gray' if config.channels == 1 else 'color'}, "
             f"sigma {self.noise}, {config.stages} stages, "
-            f"{config.patch_size}x{config.patch_size} patches, {self.parameter_count:,} parameters"
+            f"{config.patch_size}x{config.patch_size} patches, "
+            f"{'' if config.refinement is None else 'a refinement, '}"
+            f"{self.parameter_count:,} parameters"
         )
 
     def at(self, sigma: float) -> Model:
@@ -104,17 +106,21 @@ class Family:
         InputError
             If sigma is not positive and finite.
         """
-        return self._model_at(place_of(sigma, self.sigmas))
+        place_of(sigma, self.sigmas)  # checks it
+        return self._model_at(min(max(sigma, self.sigmas[0]), self.sigmas[-1]))
 
     @functools.lru_cache(maxsize=32)  # noqa: B019 - families live as long as the process
-    def _model_at(self, place: float) -> Model:
+    def _model_at(self, sigma: float) -> Model:
+        place = place_of(sigma, self.sigmas)
         lower = min(int(place), len(self.sets) - 2)
         share = place - lower
         stages = tuple(
             _blend(below, above, share)
             for below, above in zip(self.sets[lower], self.sets[lower + 1], strict=True)
         )
-        return Model(self.config, stages, REFERENCE_SIGMA, self.name, self.provenance, self.figures)
+        facts = (REFERENCE_SIGMA, self.name, self.provenance, self.figures)
+        refinement = None if self.refinement is None else self.refinement.at(sigma)
+        return Model(self.config, stages, *facts, refinement)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the family to one safetensors file, whole or not at all; see `Model.save`."""
@@ -126,19 +132,19 @@ class Family:
             self.figures,
             self.sigmas,
         )
-        write_atomically(path, model_file.encode(header, self.sets))
+        write_atomically(path, model_file.encode(header, self.sets, self.refinement))
 
 
 def load_file(path: str | os.PathLike[str]) -> Model | Family:
     """Read a model file, of one sigma or for every sigma; see `Model.load`."""
     with naming_file(path):
-        header, sets = model_file.decode(path)
+        header, sets, refinement = model_file.decode(path)
         if not header.sigmas:
             return Model.from_file(header, sets[0])
         if header.sigma != REFERENCE_SIGMA:
             raise ModelError(f"Its sigma is {header.sigma}, but must be {REFERENCE_SIGMA}.")
         facts = (header.name, header.provenance, header.figures)
-        return Family(header.config, header.sigmas, sets, *facts)
+        return Family(header.config, header.sigmas, sets, *facts, refinement)
 
 
 def are_sigmas(sigmas: Sequence[float]) -> bool:

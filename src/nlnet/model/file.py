@@ -19,10 +19,12 @@ version, and since version 2
 ======================  =====================================================================
 
 A model for one sigma has no functions of sigma. One for every sigma has all tensors as functions of
-the same sigmas, with an axis more, the first.
+the same sigmas, with an axis more, the first. Since version 3 it may have a refinement, whose sizes
+are in the config: its tensors are float16, and have the names of
+`nlnet.network.refinement.tensor_shapes` behind ``refinement.``.
 
-There is a single key because safetensors writes several in random order. Files of version 1 can
-still be read.
+There is a single key because safetensors writes several in random order. Files of earlier versions
+can be read, and what can be said in version 2 is written in it.
 """
 
 from __future__ import annotations
@@ -42,11 +44,13 @@ import safetensors.numpy
 from nlnet.errors import ModelError, cannot
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_half
+from nlnet.network.refinement import RefinementFunctions, tensor_shapes
 
-FORMAT_VERSION = 2
-_VERSIONS = (1, 2)
+FORMAT_VERSION = 3
+_WITHOUT_REFINEMENT = 2
+_VERSIONS = (1, 2, 3)
 _METADATA_KEY = "nlnet"
-_Tensors = dict[str, npt.NDArray[np.float32]]
+_Tensors = dict[str, npt.NDArray[np.float32 | np.float16]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +66,25 @@ class Header:
 
 
 Stages = tuple[StageParameters, ...]
+_REFINEMENT = "refinement."
 _FUNCTIONS = ("coefficients", "filters", "group_weights", "step_sizes")
 
 
-def encode(header: Header, sets: Sequence[Sequence[StageParameters]]) -> bytes:
+def encode(
+    header: Header,
+    sets: Sequence[Sequence[StageParameters]],
+    refinement: RefinementFunctions | None = None,
+) -> bytes:
     """Return the content of a model file; there is one set, or one for each of the sigmas."""
     stacked = [_stack(stages, odd=header.config.odd) for stages in sets]
     tensors = stacked[0]
     if header.sigmas:
         tensors = {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
+    if refinement is not None:
+        for name, tensor in refinement.tensors.items():
+            tensors[_REFINEMENT + name] = tensor.astype(np.float16)
     fields: dict[str, Any] = {
-        "version": FORMAT_VERSION,
+        "version": _WITHOUT_REFINEMENT if refinement is None else FORMAT_VERSION,
         "name": header.name,
         "sigma": header.sigma,
         "config": header.config.to_mapping(),
@@ -96,7 +108,8 @@ def checksum(fields: Mapping[str, Any], tensors: _Tensors) -> str:
     digest = hashlib.sha256(_canonical(told).encode())
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].astype("<f4", copy=False).tobytes())
+        tensor = tensors[name]
+        digest.update(tensor.astype(tensor.dtype.newbyteorder("<"), copy=False).tobytes())
     return digest.hexdigest()
 
 
@@ -105,10 +118,12 @@ def _canonical(fields: Mapping[str, Any]) -> str:
     return json.dumps(fields, allow_nan=False, sort_keys=True)
 
 
-def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[Stages, ...]]:
+def decode(
+    path: str | os.PathLike[str],
+) -> tuple[Header, tuple[Stages, ...], RefinementFunctions | None]:
     """Read a model file; whatever is not exactly as `encode` writes it is an error.
 
-    Returns what it says, and one set of values, or one for each of its sigmas.
+    Returns what it says, one set of values, or one for each of its sigmas, and what follows them.
 
     Raises
     ------
@@ -127,13 +142,14 @@ def decode(path: str | os.PathLike[str]) -> tuple[Header, tuple[Stages, ...]]:
         raise ModelError(f"It is not a safetensors file, or a damaged one ({error}).") from error
     if "checksum" in fields and fields["checksum"] != checksum(fields, tensors):
         raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
+    refinement = _take_refinement(tensors, header.config)
     if not header.sigmas:
-        return header, (_unstack(tensors, header.config),)
+        return header, (_unstack(tensors, header.config),), refinement
     sets = (
         {name: each[number] for name, each in tensors.items()}
         for number in range(len(header.sigmas))
     )
-    return header, tuple(_unstack(each, header.config) for each in sets)
+    return header, tuple(_unstack(each, header.config) for each in sets), refinement
 
 
 def _check_readable(path: str | os.PathLike[str]) -> None:
@@ -182,12 +198,19 @@ def _parse_header(fields: Mapping[str, Any]) -> Header:
         if any(given != first for given in functions.values()) or not _are_sigmas(first):
             raise ModelError(f"Its functions of sigma are given at unusable sigmas: {first!r}.")
         sigmas = tuple(first)
-    settings = [field.name for field in dataclasses.fields(NetworkConfig)]
+    settings = {field.name for field in dataclasses.fields(NetworkConfig)}
+    if fields["version"] < FORMAT_VERSION:
+        settings.remove("refinement")
+    elif not sigmas:
+        raise ModelError("It has a refinement, but is not for every sigma.")
     _check_keys("network setting", fields["config"], settings)
+    config = NetworkConfig.from_mapping(fields["config"])
+    if fields["version"] == FORMAT_VERSION and config.refinement is None:
+        raise ModelError("Its version is that of files with a refinement, but it has none.")
     return Header(
         name=fields["name"],
         sigma=fields["sigma"],
-        config=NetworkConfig.from_mapping(fields["config"]),
+        config=config,
         provenance=fields["provenance"],
         figures=fields["figures"],
         sigmas=sigmas,
@@ -227,7 +250,12 @@ def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
     config = header.config
     stages, filters = config.stages, config.filter_count
     sets = (len(header.sigmas),) if header.sigmas else ()
+    following = {}
+    if config.refinement is not None:
+        shapes = tensor_shapes(config.refinement, config.channels)
+        following = {_REFINEMENT + name: shape for name, shape in shapes.items()}
     return {
+        **following,
         "filters": (*sets, stages, filters, config.patch_size**2),
         "group_weights": (*sets, stages, config.group_size),
         "coefficients": (*sets, stages, config.channels, filters, config.free_coefficients),
@@ -240,13 +268,23 @@ def _read_tensors(file: Any, header: Header) -> _Tensors:
     _check_keys("tensor", file.keys(), shapes)
     for name, shape in shapes.items():
         stored = file.get_slice(name)
-        if stored.get_dtype() != "F32":
-            raise ModelError(f"Its tensor {name!r} is {stored.get_dtype()}, but must be F32.")
+        wanted = "F16" if name.startswith(_REFINEMENT) else "F32"
+        if stored.get_dtype() != wanted:
+            raise ModelError(f"Its tensor {name!r} is {stored.get_dtype()}, but must be {wanted}.")
         if tuple(stored.get_shape()) != shape:
             raise ModelError(
                 f"Its tensor {name!r} has shape {tuple(stored.get_shape())}, but must be {shape}."
             )
     return {name: file.get_tensor(name) for name in shapes}
+
+
+def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunctions | None:
+    """Return the refinement, if there is one, and leave the tensors of the stages."""
+    if config.refinement is None:
+        return None
+    names = [name for name in tensors if name.startswith(_REFINEMENT)]
+    own = {name.removeprefix(_REFINEMENT): tensors.pop(name).astype(np.float32) for name in names}
+    return RefinementFunctions(config.refinement, config.channels, own)
 
 
 def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters, ...]:

@@ -13,6 +13,7 @@ from nlnet.errors import ModelError
 from nlnet.model import file as model_file
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_parameters
+from nlnet.network.refinement import Refinement, RefinementFunctions
 
 _MIN_SIGMA = 0.1
 """On the 0-255 scale; with less noise, the rounding of float32 would no longer be small."""
@@ -36,6 +37,8 @@ class Model:
         Plain values that say where it comes from: data, recipe, seed, commit, licence.
     figures : mapping
         Plain values that were measured with it, such as its PSNR on a test set.
+    refinement : Refinement, optional
+        What follows the stages; the config has its sizes.
 
     Examples
     --------
@@ -51,9 +54,11 @@ class Model:
     name: str
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    refinement: Refinement | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        check_refinement(self.config, self.refinement)
         if not _MIN_SIGMA <= self.sigma <= 255:
             raise ModelError(f"Its sigma is {self.sigma}, but must be from {_MIN_SIGMA} to 255.")
         check_parameters(self.stages, self.config)
@@ -90,8 +95,11 @@ class Model:
         FileError
             If the file cannot be written.
         ModelError
-            If name, provenance or figures are not plain values.
+            If name, provenance or figures are not plain values, or there is a refinement: only
+            that of a family can be kept.
         """
+        if self.refinement is not None:
+            raise ModelError("It has a refinement for one sigma; save the family that it is of.")
         header = model_file.Header(
             self.name, float(self.sigma), self.config, self.provenance, self.figures
         )
@@ -109,7 +117,7 @@ class Model:
             If it is not an intact model file of a known version.
         """
         with naming_file(path):
-            header, sets = model_file.decode(path)
+            header, sets, _ = model_file.decode(path)
             if header.sigmas:
                 raise ModelError("It is for every sigma; nlnet.load_model loads it.")
             return cls.from_file(header, sets[0])
@@ -128,6 +136,19 @@ def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except ModelError as error:
         raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
+
+
+def check_refinement(
+    config: NetworkConfig, refinement: Refinement | RefinementFunctions | None
+) -> None:
+    """Raise ModelError unless there is a refinement just where the config has one."""
+    if (refinement and refinement.config) != config.refinement:
+        raise ModelError("Its refinement is not the one that its config says.")
+    if refinement is not None and refinement.channels != config.channels:
+        raise ModelError(
+            f"Its refinement is for {refinement.channels} channels, but its stages for "
+            f"{config.channels}."
+        )
 
 
 def check_name(name: str) -> None:

@@ -14,17 +14,23 @@ from nlnet.arrays import FloatArray
 from nlnet.engine.network import ELEMENTS
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_shapes
+from nlnet.network.refinement import Refinement
 
 MAGIC = b"nlnetpar"
 VERSION = 1
 
 _HEADER = struct.Struct("<8s10I3dQ")
 _PARAMETER_SETS = 1
-_PROJECT_EVERY_STAGE = 1
+_PROJECT_EVERY_STAGE, _REFINED = 1, 2
 _ALIGNMENT = 8
 
 
-def pack(config: NetworkConfig, stages: Sequence[StageParameters], sigma: float = 0.0) -> bytes:
+def pack(
+    config: NetworkConfig,
+    stages: Sequence[StageParameters],
+    sigma: float = 0.0,
+    refinement: Refinement | None = None,
+) -> bytes:
     """Return the parameter block of a network, of its parameters' dtype.
 
     Parameters
@@ -35,6 +41,8 @@ def pack(config: NetworkConfig, stages: Sequence[StageParameters], sigma: float 
         Its learned values, in float32 or float64.
     sigma : float
         Standard deviation of the noise that it was trained for, on the 0-255 scale; 0 if unknown.
+    refinement : Refinement, optional
+        What follows the stages.
 
     Raises
     ------
@@ -48,6 +56,9 @@ def pack(config: NetworkConfig, stages: Sequence[StageParameters], sigma: float 
         parts.append(struct.pack("<d", stage.step_size))
         arrays = (stage.filters, stage.group_weights, stage.coefficients)
         parts += [_padded(array, dtype) for array in arrays]
+    if refinement is not None:
+        parts.append(refinement.pack(dtype))
+    flags = _PROJECT_EVERY_STAGE if config.project_every_stage else 0
     parts[0] = _HEADER.pack(
         MAGIC,
         VERSION,
@@ -58,7 +69,7 @@ def pack(config: NetworkConfig, stages: Sequence[StageParameters], sigma: float 
         config.group_size,
         config.window,
         config.rbf_count,
-        _PROJECT_EVERY_STAGE if config.project_every_stage else 0,
+        flags | (0 if refinement is None else _REFINED),
         _PARAMETER_SETS,
         config.rbf_range,
         config.gaussian_std,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nlnet.errors import ModelError
+from nlnet.network.refinement import RefinementConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,8 @@ class NetworkConfig:
         Whether the mixtures are odd functions, with half the free coefficients.
     project_every_stage : bool
         Clip to the intensity box after every stage (the paper) or only at the end.
+    refinement : RefinementConfig or None
+        Sizes of what follows the stages, if anything does.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class NetworkConfig:
     rbf_std: float | None = None
     odd: bool = True
     project_every_stage: bool = True
+    refinement: RefinementConfig | None = None
 
     def __post_init__(self) -> None:
         rules = {
@@ -97,7 +101,7 @@ class NetworkConfig:
 
     @property
     def parameter_count(self) -> int:
-        """Number of learned values in the whole network."""
+        """Number of learned values in all stages."""
         mixing = self.filter_count**2
         mixtures = self.channels * self.filter_count * self.free_coefficients
         return self.stages * (mixing + mixtures + self.group_size + 1)
@@ -110,7 +114,13 @@ class NetworkConfig:
     @property
     def reach(self) -> int:
         """Radius of the receptive field: how far away a pixel can influence another one."""
-        return self.stages * 2 * self.margin
+        following = 0 if self.refinement is None else self.refinement.reach
+        return self.stages * 2 * self.margin + following
+
+    @property
+    def unit(self) -> int:
+        """Pixels along a side that belong together: parts of an image must begin between them."""
+        return 1 if self.refinement is None else self.refinement.unit
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> NetworkConfig:
@@ -122,9 +132,14 @@ class NetworkConfig:
                 f"Unknown network setting {', '.join(map(repr, unknown))}; "
                 f"the known ones are {', '.join(fields)}."
             )
+        values = dict(values)
+        if isinstance(values.get("refinement"), Mapping):
+            values["refinement"] = RefinementConfig.from_mapping(values["refinement"])
         for name, value in values.items():
             expected = type(fields[name].default)
-            if name == "rbf_std":
+            if name == "refinement":
+                fits = value is None or isinstance(value, RefinementConfig)
+            elif name == "rbf_std":
                 fits = value is None or _is_number(value)
             elif expected is float:
                 fits = _is_number(value)
@@ -136,7 +151,11 @@ class NetworkConfig:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the config as plain values, the inverse of :meth:`from_mapping`."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(dataclasses.replace(self, refinement=None))
+        del values["refinement"]  # a network without one has no such setting
+        if self.refinement is not None:
+            values["refinement"] = self.refinement.to_mapping()
+        return values
 
 
 def _is_number(value: object) -> bool:

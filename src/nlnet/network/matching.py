@@ -46,7 +46,7 @@ def find_groups(images: FloatArray, config: NetworkConfig, threads: int | None =
     """
     _, height, width = images.shape
     check_size(height, width, config)
-    network = prepare_blank(dataclasses.replace(config, channels=1, stages=1))
+    network = prepare_blank(dataclasses.replace(config, channels=1, stages=1, refinement=None))
     return tasks.match(network, np.ascontiguousarray(images, np.float32), threads)
 
 

@@ -13,6 +13,8 @@ from nlnet.engine.network import EngineNetwork
 from nlnet.network.block import pack
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
+from nlnet.network.refinement import blank as blank_refinement
 
 
 def make_network(config: NetworkConfig, stages: Sequence[StageParameters]) -> EngineNetwork:
@@ -20,9 +22,14 @@ def make_network(config: NetworkConfig, stages: Sequence[StageParameters]) -> En
     return EngineNetwork(pack(config, stages), stages[0].filters.dtype, instruction_set())
 
 
-def prepare(config: NetworkConfig, stages: Sequence[StageParameters]) -> EngineNetwork:
-    """Return the same as :func:`make_network`, from a cache if the values are the same."""
-    return _make_once(pack(config, stages), stages[0].filters.dtype, instruction_set())
+def prepare(
+    config: NetworkConfig,
+    stages: Sequence[StageParameters],
+    refinement: Refinement | None = None,
+) -> EngineNetwork:
+    """Return these stages and what follows them, from a cache if the values are the same."""
+    block = pack(config, stages, refinement=refinement)
+    return _make_once(block, stages[0].filters.dtype, instruction_set())
 
 
 def prepare_blank(config: NetworkConfig) -> EngineNetwork:
@@ -38,7 +45,10 @@ def prepare_blank(config: NetworkConfig) -> EngineNetwork:
         np.zeros((config.channels, filters, config.rbf_count), np.float32),
         0.0,
     )
-    return prepare(config, [blank] * config.stages)
+    if config.refinement is None:
+        return prepare(config, [blank] * config.stages)
+    following = blank_refinement(config.refinement, config.channels).at(REFERENCE_SIGMA)
+    return prepare(config, [blank] * config.stages, following)
 
 
 _make_once = functools.lru_cache(maxsize=8)(EngineNetwork)

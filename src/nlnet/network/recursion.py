@@ -26,6 +26,7 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
 from nlnet.network.parameters import StageParameters
 from nlnet.network.prepared import prepare, prepare_blank
+from nlnet.network.refinement import Refinement
 from nlnet.progress import Progress
 
 BOX: Box = (0.0, 255.0)
@@ -47,6 +48,7 @@ def denoise_rows(
     shape: tuple[int, int, int],
     config: NetworkConfig,
     stages: Sequence[StageParameters],
+    refinement: Refinement | None = None,
     *,
     box: Box | None = BOX,
     threads: int | None = None,
@@ -70,6 +72,8 @@ def denoise_rows(
         The network's shape.
     stages : sequence of StageParameters
         Its learned values.
+    refinement : Refinement, optional
+        What follows the stages.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
     threads : int, optional
@@ -85,7 +89,7 @@ def denoise_rows(
         If the image is too small for the network, or `max_memory` for the image.
     """
     check_size(*shape[1:], config)
-    network = prepare(config, stages)
+    network = prepare(config, stages, refinement)
     tile_rows = _choose_tile_rows(network, shape, config, threads, max_memory)
     tasks.denoise(
         network,

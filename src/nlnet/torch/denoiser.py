@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import nlnet
 from nlnet.errors import InputError
 from nlnet.inputs import KINDS
-from nlnet.model.loading import AUTO, ModelLike, choose_model
+from nlnet.model.loading import AUTO, ModelLike, check_quality, choose_model
 from nlnet.torch.module import NLNet
 
 _NO_NOISE = float(np.finfo(np.float32).eps)
@@ -30,7 +30,9 @@ class Denoiser(nn.Module):
     Parameters
     ----------
     model : str, path or Model, optional
-        As for :func:`nlnet.denoise`; by default the 5x5 family that fits the images.
+        As for :func:`nlnet.denoise`; by default the one that fits the images and the quality.
+    quality : {"fast", "best"}, optional
+        Which model to take, if none is named; "fast" by default.
     clip : bool, optional
         Keep the estimate in [0, 1].
     threads : int, optional
@@ -63,11 +65,14 @@ class Denoiser(nn.Module):
         self,
         model: ModelLike = AUTO,
         *,
+        quality: str | None = None,
         clip: bool = True,
         threads: int | None = None,
     ) -> None:
         super().__init__()
+        check_quality(quality, model)
         self.model = model
+        self.quality = quality
         self.clip = clip
         self.threads = threads
 
@@ -109,6 +114,7 @@ class Denoiser(nn.Module):
             image.detach().numpy(),
             sigma,
             model=self.model,
+            quality=self.quality,
             channel_axis=0,
             clip=self.clip,
             threads=self.threads,
@@ -117,15 +123,11 @@ class Denoiser(nn.Module):
 
     def _run_network(self, image: Tensor, sigma: float) -> Tensor:
         """Denoise one image, (C, H, W) in float32, on any device, differentiably."""
-        model = choose_model(self.model, len(image), 255 * sigma)
+        model = choose_model(self.model, len(image), 255 * sigma, self.quality)
         # As in nlnet.denoise: the image's noise becomes that of the training, the box follows.
         scale = model.sigma / sigma
-        network = NLNet(
-            model.config,
-            [stage.astype(np.float32) for stage in model.stages],
-            box=(0.0, scale) if self.clip else None,
-            threads=self.threads,
-        )
+        box = (0.0, scale) if self.clip else None
+        network = NLNet.from_model(model, box=box, threads=self.threads)
         network.requires_grad_(False).to(image.device)
         denoised: Tensor = network(scale * image.unsqueeze(0))[0]
         return denoised / scale

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from nlnet.arrays import Box
 from nlnet.engine.memory import Workspace
 from nlnet.errors import InputError
-from nlnet.model.family import REFERENCE_SIGMA, place_of
+from nlnet.model.family import place_of
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
@@ -25,7 +25,9 @@ from nlnet.network.parameters import (
     initial_parameters,
 )
 from nlnet.network.recursion import BOX
+from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
 from nlnet.torch import engine, plain
+from nlnet.torch.refinement import FixedRefinement, RefinementNet, initial_refinement
 
 Backend = Literal["auto", "engine", "plain"]
 
@@ -113,6 +115,9 @@ class NLNet(nn.Module):
         sets make a network whose values are functions of sigma.
     sigmas : sequence of float, optional
         The noise that each of several sets is for, ascending.
+    refinement : RefinementFunctions, optional
+        Values of what follows the stages, if the config says that something does; by default those
+        that training starts from.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
     backend : {"auto", "engine", "plain"}
@@ -133,6 +138,7 @@ class NLNet(nn.Module):
         config: NetworkConfig,
         *sets: Sequence[StageParameters],
         sigmas: Sequence[float] = (),
+        refinement: RefinementFunctions | None = None,
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
@@ -151,11 +157,26 @@ class NLNet(nn.Module):
         self.stages = nn.ModuleList(
             NLNetStage(stage_sets, config) for stage_sets in zip(*sets, strict=True)
         )
+        self.refinement: RefinementNet | FixedRefinement | None = None
+        if config.refinement is not None:
+            begun = refinement or initial_refinement(config.refinement, config.channels, seed=0)
+            self.refinement = RefinementNet(begun)
 
     @classmethod
-    def from_model(cls, model: Model, *, backend: Backend = "auto") -> NLNet:
-        """Return the network with the weights of a loaded model."""
-        return cls(model.config, model.stages, backend=backend)
+    def from_model(
+        cls,
+        model: Model,
+        *,
+        box: Box | None = BOX,
+        backend: Backend = "auto",
+        threads: int | None = None,
+    ) -> NLNet:
+        """Return the network with the weights of a loaded model, for images with its noise."""
+        stages = [stage.astype(np.float32) for stage in model.stages]
+        network = cls(model.config, stages, box=box, backend=backend, threads=threads)
+        if model.refinement is not None:
+            network.refinement = FixedRefinement(model.refinement)
+        return network
 
     def forward(
         self, noisy: Tensor, groups: Tensor | None = None, sigma: float | None = None
@@ -173,7 +194,9 @@ class NLNet(nn.Module):
         planes = self.to_working_planes(noisy)
         if groups is None:
             groups = self.find_groups(planes)
-        return self.from_working_planes(self.run(planes, planes, groups, sigma=sigma))
+        estimate = self.run(planes, planes, groups, sigma=sigma)
+        sigmas = None if sigma is None else noisy.new_full((len(noisy),), sigma)
+        return self.from_working_planes(self.refine(estimate, planes, sigmas))
 
     def run(
         self,
@@ -200,6 +223,16 @@ class NLNet(nn.Module):
         images = (scale * estimate, scale * noisy)
         run = self._run(*images, groups, slice(first, last), place, scale, project_last)
         return run / scale
+
+    def refine(self, estimate: Tensor, noisy: Tensor, sigmas: Tensor | None) -> Tensor:
+        """Return working planes after what follows the stages, if anything does.
+
+        `sigmas`, (B,), is the noise of each image, for values that are functions of it.
+        """
+        if self.refinement is None:
+            return estimate
+        refined: Tensor = self.refinement(estimate, noisy, sigmas)
+        return refined if self.box is None else plain.project(refined, self.box)
 
     def _run(
         self,
@@ -254,6 +287,10 @@ class NLNet(nn.Module):
             tuple(stage.export(place) for stage in self.stages)  # type: ignore[operator]
             for place in range(max(1, len(self.sigmas)))
         )
+
+    def export_refinement(self) -> RefinementFunctions | None:
+        """Return the present values of what follows the stages, if anything does."""
+        return self.refinement.export() if isinstance(self.refinement, RefinementNet) else None
 
     def _uses_engine(self, like: Tensor) -> bool:
         return self.backend == "engine" or (self.backend == "auto" and like.device.type == "cpu")

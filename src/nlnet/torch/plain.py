@@ -159,11 +159,18 @@ def _ranked_offsets(window: int, device: torch.device) -> Tensor:
     return torch.tensor(ranked, device=device)
 
 
-def _mirrored(length: int, radius: int, like: Tensor) -> Tensor:
-    """Return the indices of a line with symmetric ends: 1 0 | 0 1 2 ... n-1 | n-1 n-2."""
-    place = torch.arange(-radius, length + radius, device=like.device)
+def mirrored(length: int, before: int, behind: int, like: Tensor) -> Tensor:
+    """Return the indices of a line with symmetric ends: 1 0 | 0 1 2 ... n-1 | n-1 n-2.
+
+    Where a line is shorter than what is wanted behind it, its first pixel is taken for the rest.
+    """
+    place = torch.arange(-before, length + behind, device=like.device)
     place = torch.where(place < 0, -1 - place, place)
-    return torch.where(place >= length, 2 * length - 1 - place, place)
+    return torch.where(place >= length, 2 * length - 1 - place, place).clamp(min=0)
+
+
+def _mirrored(length: int, radius: int, like: Tensor) -> Tensor:
+    return mirrored(length, radius, radius, like)
 
 
 def psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:

@@ -42,10 +42,15 @@ class Batch:
     noisy: Tensor  # (B, C, H, W)
     groups: Tensor  # (B, H, W, K, 2)
     clean: Tensor  # (B, C, H, W)
-    sigma: float  # of all its images
+    sigmas: Tensor  # (B,), on the CPU
 
     def __len__(self) -> int:
         return len(self.clean)
+
+    @property
+    def sigma(self) -> float:
+        """The noise of its images, if it is that of all of them."""
+        return float(self.sigmas[0])
 
     def pick(self, items: Sequence[int]) -> Batch:
         """Return some of the batch's images."""
@@ -53,8 +58,9 @@ class Batch:
         return self._map(lambda tensor: tensor[index])
 
     def to(self, device: torch.device) -> Batch:
-        """Return the batch on another device."""
-        return self._map(lambda tensor: tensor.to(device))
+        """Return the batch on another device, but for the sigmas."""
+        moved = self._map(lambda tensor: tensor.to(device))
+        return dataclasses.replace(moved, sigmas=self.sigmas)
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
         return Batch(
@@ -62,8 +68,19 @@ class Batch:
             change(self.noisy),
             change(self.groups),
             change(self.clean),
-            self.sigma,
+            change(self.sigmas),
         )
+
+
+def join(batches: Sequence[Batch]) -> Batch:
+    """Return one batch with the images of several; each image keeps its sigma."""
+    return Batch(
+        torch.cat([batch.estimate for batch in batches]),
+        torch.cat([batch.noisy for batch in batches]),
+        torch.cat([batch.groups for batch in batches]),
+        torch.cat([batch.clean for batch in batches]),
+        torch.cat([batch.sigmas for batch in batches]),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,6 +169,12 @@ class CropSource:
         noisy = np.stack([pair[1] for pair in pairs])
         return make_batch(clean, noisy, sigma, self._settings, threads)
 
+    def draw_one(self, epoch: int, item: int, threads: int | None) -> Batch:
+        """Return one crop of an epoch with noise of its own, for the refinement."""
+        sigma = self._settings.draw_sigma(epoch, item, self._settings.refinement.often)
+        clean, noisy = self._draw_one(epoch, item, sigma)
+        return make_batch(clean[None], noisy[None], sigma, self._settings, threads)
+
     def _draw_one(self, epoch: int, item: int, sigma: float) -> tuple[Array, Array]:
         settings = self._settings
         rng = np.random.default_rng((settings.seed, epoch, item))
@@ -192,5 +215,5 @@ def make_batch(
         noisy_planes,
         torch.from_numpy(groups),
         torch.from_numpy(clean.astype(settings.precision)),
-        sigma,
+        torch.full((len(clean),), sigma, dtype=torch.float64),
     )

@@ -14,21 +14,23 @@ from torch import Tensor
 
 from nlnet.errors import ModelError
 from nlnet.torch import NLNet
-from nlnet.training.data import Batch, CropSource
+from nlnet.torch.refinement import RefinementNet
+from nlnet.training.data import Batch, CropSource, join
 from nlnet.training.loss import negative_psnr
 from nlnet.training.optimizers import make_optimizer
-from nlnet.training.settings import PhaseSettings, TrainingSettings
-from nlnet.training.sources import BatchSource, Fresh, FullBatch, Shuffled, split
+from nlnet.training.settings import PhaseSettings, RefinementSettings, TrainingSettings
+from nlnet.training.sources import BatchSource, Cuts, Fresh, FullBatch, Shuffled, split
 from nlnet.training.team import Team
 
 
 class Phase:
-    """A phase on the way to a trained network: greedy for one stage, or joint for all.
+    """A phase on the way to a trained network: greedy for one stage, joint for all, refinement.
 
     Parameters
     ----------
     number : int
-        The stage that is trained, or the number of stages for joint training.
+        The stage that is trained, the number of stages for joint training, or one more for what
+        follows the stages.
     settings : TrainingSettings
         The recipe.
     network : NLNet
@@ -48,17 +50,18 @@ class Phase:
         team: Team,
     ) -> None:
         stages = settings.network.stages
-        self._joint = number == stages
-        self.title = "joint" if self._joint else f"greedy {number + 1}"
-        self.settings: PhaseSettings = settings.joint if self._joint else settings.greedy
-        self._first = 0 if self._joint else number
+        self._joint, self._refines = number == stages, number > stages
+        self.title, self.settings, part = _outline(number, settings)
+        self._first = 0 if self._joint else min(number, stages)
         self._last = min(number + 1, stages)
-        self.ends_network = self._last == stages
+        self.ends_network = number == settings.last_phase or (
+            self._last == stages and settings.network.refinement is None
+        )
         self._network = network
         self._team = team
         self._moving = []
         for name, parameter in network.named_parameters():
-            moves = self._joint or name.startswith(f"stages.{number}.")
+            moves = name.startswith(part)
             parameter.requires_grad_(moves)
             if moves:
                 self._moving.append((name, parameter))
@@ -83,6 +86,8 @@ class Phase:
             done = number * self.steps + step
             self._place = f"epoch {number + 1}, step {step + 1}"
             self.optimizer.set_share(done / total)
+            if isinstance(self.settings, RefinementSettings):
+                self._refinement.opened = done >= self.settings.blind * total
             loss = self.optimizer.step(functools.partial(self._loss, batches))
             if not all(bool(parameter.isfinite().all()) for _, parameter in self._moving):
                 # Now, before a checkpoint can be made of them.
@@ -97,9 +102,14 @@ class Phase:
         """
         here = batch.to(self._team.device)
         first = 0 if whole else self._first
-        planes = self._network.run(
-            here.estimate, here.noisy, here.groups, first, self._last, sigma=here.sigma
-        )
+        planes = here.estimate
+        if first < self._last:
+            planes = self._network.run(
+                planes, here.noisy, here.groups, first, self._last, sigma=here.sigma
+            )
+        if isinstance(self.settings, RefinementSettings):
+            self._refinement.coarse = self.settings.bfloat16 and not whole
+            planes = self._network.refine(planes, here.noisy, here.sigmas)
         return negative_psnr(self._network.from_working_planes(planes), here.clean)
 
     @contextlib.contextmanager
@@ -164,18 +174,49 @@ class Phase:
         self, number: int, settings: TrainingSettings, crops: CropSource
     ) -> BatchSource:
         count, size = settings.data.crops, min(self.settings.batch, settings.data.crops)
-        full = self.settings.optimizer == "lbfgs"
+        full, threads = self.settings.optimizer == "lbfgs", self._team.threads
+        if isinstance(self.settings, RefinementSettings):
+            pixels = count * settings.data.crop**2
+            return Cuts(
+                lambda epoch: self._draw_estimates(crops, epoch, range(count)),
+                steps=max(1, pixels // (self.settings.batch * self.settings.cut**2)),
+                epochs=self.settings.reuse,
+                size=self.settings.batch,
+                side=self.settings.cut,
+                seed=(settings.seed, number),
+                team=self._team,
+            )
         if self._joint and settings.data.fresh and not full:
-            return Fresh(crops, count, size, self._team, self._team.threads)
+            return Fresh(crops, count, size, self._team, threads)
         # Minibatches are shuffled over all crops, so there each process holds all of them.
         items = self._team.shard(range(count)) if full else range(count)
         kept = None
         if items:
-            kept = self._run_earlier_stages(crops.keep(items, self._team.threads), size)
+            kept = self._run_earlier_stages(crops.keep(items, threads), size)
         if full:
             return FullBatch(kept, count, size)
         assert kept is not None
         return Shuffled(kept, size, (settings.seed, number), self._team)
+
+    def _draw_estimates(self, crops: CropSource, epoch: int, items: Sequence[int]) -> Batch:
+        """Return new crops, each with noise of its own, and what the stages make of them."""
+        batches = []
+        with torch.no_grad():
+            for item in items:
+                batch = crops.draw_one(epoch, item, self._team.threads)
+                here = batch.to(self._team.device)
+                planes = (here.noisy, here.noisy, here.groups)
+                estimate = self._network.run(*planes, sigma=here.sigma).cpu()
+                # The groups have served their purpose, and take more memory than all else.
+                kept = dataclasses.replace(batch, estimate=estimate, groups=batch.groups[:0])
+                batches.append(kept)
+        return join(batches)
+
+    @property
+    def _refinement(self) -> RefinementNet:
+        refinement = self._network.refinement
+        assert isinstance(refinement, RefinementNet)
+        return refinement
 
     def _run_earlier_stages(self, crops: Batch, size: int) -> Batch:
         """Compute, once, what enters the stage that this phase trains."""
@@ -191,3 +232,12 @@ class Phase:
                     ).cpu()
                 )
         return dataclasses.replace(crops, estimate=torch.cat(estimates))
+
+
+def _outline(number: int, settings: TrainingSettings) -> tuple[str, PhaseSettings, str]:
+    """Return the title and settings of a phase, and how the names begin of what moves in it."""
+    if number > settings.network.stages:
+        return "refinement", settings.refinement, "refinement."
+    if number == settings.network.stages:
+        return "joint", settings.joint, "stages."
+    return f"greedy {number + 1}", settings.greedy, f"stages.{number}."

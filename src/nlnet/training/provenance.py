@@ -6,7 +6,11 @@ from typing import Any
 
 from nlnet.training.settings import PhaseSettings, TrainingSettings
 
-_OPTIMIZERS = {"adam": ("Adam", "epochs"), "lbfgs": ("L-BFGS", "iterations")}
+_OPTIMIZERS = {
+    "adam": ("Adam", "epochs"),
+    "lbfgs": ("L-BFGS", "iterations"),
+    "muon": ("Muon", "epochs"),
+}
 
 
 def describe(
@@ -59,6 +63,8 @@ def summarize(settings: TrainingSettings) -> str:
         steps.append(f"{_count(settings.greedy)} per stage")
     if settings.joint.epochs:
         steps.append(f"{_count(settings.joint)} jointly")
+    if settings.refinement.epochs:
+        steps.append(f"{_count(settings.refinement)} for the refinement")
     return f"{', '.join(steps)}, {crops}"
 
 

@@ -101,7 +101,7 @@ def _check_best_model(run: Path, checkpoint: Checkpoint) -> None:
     progress, best = checkpoint.progress, run / BEST_MODEL
     if progress.best_psnr is None or best.exists():
         return
-    if progress.phase > checkpoint.settings.network.stages:
+    if progress.phase > checkpoint.settings.last_phase:
         raise FileError(
             f"The run in {str(run)!r} is finished, but its model {BEST_MODEL!r} is gone; put it "
             "back, or train again in another folder."

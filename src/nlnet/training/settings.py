@@ -8,7 +8,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,10 +51,11 @@ class PhaseSettings:
     and filters, one for group weights and step sizes; both decay along a cosine to `final_rate` of
     where they began. With L-BFGS, an epoch is one iteration on all crops; `batch` is how many of
     them are in memory at once. `average` is the decay of a running average of the parameters, 0 for
-    none.
+    none. Muon, for refinements, takes steps of the same length in all directions of a convolution's
+    weights, with `rate`; all else it leaves to Adam, with `scalar_rate`.
     """
 
-    optimizer: Literal["adam", "lbfgs"] = "adam"
+    optimizer: Literal["adam", "lbfgs", "muon"] = "adam"
     epochs: int = 10
     batch: int = 16
     rate: float = 0.01
@@ -70,6 +71,35 @@ class PhaseSettings:
         yield "scalar_rate", 0 < self.scalar_rate < math.inf, "above 0 and finite"
         yield "final_rate", 0 <= self.final_rate <= 1, "from 0 to 1"
         yield "average", 0 <= self.average < 1, "at least 0 and below 1"
+
+
+@dataclasses.dataclass(frozen=True)
+class RefinementSettings(PhaseSettings):
+    """How the refinement is optimised, with the stages as they are.
+
+    Every crop has noise of its own: half of them of a sigma between the two of `often`, if given. A
+    step sees `batch` pieces of side `cut`; each set of crops serves `reuse` epochs. For the share
+    `blind` of the phase it sees the noisy image alone. `bfloat16` computes its layers with fewer
+    digits, which takes half the time on a CPU that can (AVX-512 BF16, AMX).
+    """
+
+    optimizer: Literal["adam", "lbfgs", "muon"] = "muon"
+    epochs: int = 0
+    cut: int = 96
+    reuse: int = 8
+    often: tuple[float, ...] = ()
+    blind: float = 0.3
+    bfloat16: bool = False
+
+    def rules(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield, for each number, its name, whether it can be used, and what it must be."""
+        yield from super().rules()
+        yield "optimizer", self.optimizer == "muon", "muon"
+        yield "cut", self.cut >= 1, "at least 1"
+        yield "reuse", self.reuse >= 1, "at least 1"
+        pair = not self.often or (len(self.often) == 2 and are_sigmas(self.often))
+        yield "often", pair, "two, ascending, above 0 and at most 255"
+        yield "blind", 0 <= self.blind <= 1, "from 0 to 1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +127,7 @@ class TrainingSettings:
     data: DataSettings = dataclasses.field(default_factory=DataSettings)
     greedy: PhaseSettings = dataclasses.field(default_factory=PhaseSettings)
     joint: PhaseSettings = dataclasses.field(default_factory=PhaseSettings)
+    refinement: RefinementSettings = dataclasses.field(default_factory=RefinementSettings)
 
     def __post_init__(self) -> None:
         for name, value, holds, wanted in self._rules():
@@ -105,7 +136,7 @@ class TrainingSettings:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the recipe as plain values."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "network": self.network.to_mapping()}
 
     def _rules(self) -> Iterator[tuple[str, object, bool, str]]:
         yield "name", self.name, bool(self.name), "a word"
@@ -118,14 +149,30 @@ class TrainingSettings:
         patch = self.network.patch_size
         yield "data.crop", self.data.crop, self.data.crop >= patch, f"at least the patch's {patch}"
         yield "data.crops", self.data.crops, self.data.crops >= 1, "at least 1"
-        for phase in ("greedy", "joint"):
+        for phase in ("greedy", "joint", "refinement"):
             settings: PhaseSettings = getattr(self, phase)
             for key, holds, wanted in settings.rules():
                 yield f"{phase}.{key}", getattr(settings, key), holds, wanted
-        epochs = self.joint.epochs
+        for phase in ("greedy", "joint"):
+            optimizer = getattr(self, phase).optimizer
+            yield f"{phase}.optimizer", optimizer, optimizer != "muon", "adam or lbfgs"
+        yield from self._refinement_rules()
+        epochs = self.joint.epochs + self.refinement.epochs
         if self.start is None and epochs == 0:
             epochs = self.greedy.epochs
         yield "joint.epochs", epochs, epochs >= 1, "at least 1, for nothing else is trained"
+
+    def _refinement_rules(self) -> Iterator[tuple[str, object, bool, str]]:
+        epochs, sizes = self.refinement.epochs, self.network.refinement
+        fits = (epochs > 0) == (sizes is not None)
+        yield "refinement.epochs", epochs, fits, "above 0 just where the network has a refinement"
+        if sizes is not None:
+            cut, unit, crop = self.refinement.cut, sizes.unit, self.data.crop
+            yield "sigmas", self.sigmas, bool(self.sigmas), "given, for a refinement"
+            fits = cut % unit == 0 and cut <= crop
+            yield "refinement.cut", cut, fits, f"a multiple of {unit}, at most the crop's {crop}"
+            single = self.precision == "float32"
+            yield "precision", self.precision, single, "float32, for a refinement"
 
     def _sigma_rules(self) -> Iterator[tuple[str, object, bool, str]]:
         if self.sigma is not None:
@@ -139,16 +186,26 @@ class TrainingSettings:
         yield "joint.optimizer", self.joint.optimizer, adam, "adam on fresh crops, for sigmas"
 
     @property
+    def last_phase(self) -> int:
+        """The number of the last phase: stages are counted first, then joint training."""
+        return self.network.stages + (0 if self.network.refinement is None else 1)
+
+    @property
     def validation_sigmas(self) -> tuple[float, ...]:
         """The noise of the validation images: each of them is validated with."""
         return VALIDATION_SIGMAS if self.sigma is None else (self.sigma,)
 
-    def draw_sigma(self, epoch: int, step: int) -> float:
-        """Return the noise of a step: the recipe's, or one drawn evenly in log sigma."""
+    def draw_sigma(self, epoch: int, step: int, often: Sequence[float] = ()) -> float:
+        """Return the noise of a step: the recipe's, or one drawn evenly in log sigma.
+
+        Half of them are drawn between the two of `often`, if given.
+        """
         if self.sigma is not None:
             return self.sigma
-        share = np.random.default_rng((self.seed, epoch, step, 1)).uniform()
-        return float(self.sigmas[0] * (self.sigmas[-1] / self.sigmas[0]) ** share)
+        rng = np.random.default_rng((self.seed, epoch, step, 1))
+        share = rng.uniform()
+        ends = often if often and rng.uniform() < 0.5 else self.sigmas
+        return float(ends[0] * (ends[-1] / ends[0]) ** share)
 
 
 def read_settings(path: str | os.PathLike[str]) -> TrainingSettings:

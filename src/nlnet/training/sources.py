@@ -6,13 +6,15 @@ batches that fit into memory; that may be none, if a step has fewer crops than t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from nlnet.training.data import Batch, CropSource
+from nlnet.training.data import Batch, CropSource, join
 from nlnet.training.team import Team
 
 
@@ -90,6 +92,80 @@ class Fresh:
                 if step + 1 < self.steps:
                     coming = ahead.submit(draw, step + 1)
                 yield batches
+
+
+class Cuts:
+    """Minibatches of pieces, in any orientation, of crops that serve several epochs.
+
+    What the stages make of a crop takes time, and would be worth little at the edges of a piece; so
+    it is made of larger crops, of a new set of them while the last one is used.
+
+    Parameters
+    ----------
+    draw : callable
+        Given the number of a set, counted from 1, returns its crops with their estimates.
+    steps, epochs : int
+        Steps of an epoch, and epochs that a set serves.
+    size, side : int
+        Pieces of a minibatch, and their side.
+    seed : tuple of int
+        What the pieces follow from.
+    team : Team
+        The processes that train together; each of them holds all crops.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[[int], Batch],
+        *,
+        steps: int,
+        epochs: int,
+        size: int,
+        side: int,
+        seed: tuple[int, ...],
+        team: Team,
+    ) -> None:
+        self.steps = steps
+        self.crops_per_step = size
+        self._draw = draw
+        self._epochs = epochs
+        self._side = side
+        self._seed = seed
+        self._team = team
+        self._ahead = ThreadPoolExecutor(1)
+        self._sets: dict[int, Future[Batch]] = {}
+
+    def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
+        """Yield the epoch's minibatches."""
+        crops = self._set(1 + number // self._epochs)
+        for step in range(skip, self.steps):
+            rng = np.random.default_rng((*self._seed, number, step))
+            pieces = [self._piece(crops, rng) for _ in range(self.crops_per_step)]
+            mine = self._team.shard(pieces)
+            yield [join(mine)] if mine else []
+
+    def _set(self, number: int) -> Batch:
+        """Return a set of crops, and have the next one drawn."""
+        for wanted in (number, number + 1):
+            if wanted not in self._sets:
+                self._sets[wanted] = self._ahead.submit(self._draw, wanted)
+        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
+        return self._sets[number].result()
+
+    def _piece(self, crops: Batch, rng: np.random.Generator) -> Batch:
+        item = int(rng.integers(len(crops)))
+        height, width = crops.clean.shape[-2:]
+        top, left = (int(rng.integers(length - self._side + 1)) for length in (height, width))
+        turns, flip = int(rng.integers(4)), bool(rng.integers(2))
+
+        def cut(planes: Tensor) -> Tensor:
+            piece = planes[item : item + 1, :, top : top + self._side, left : left + self._side]
+            piece = torch.rot90(piece, turns, dims=(2, 3))
+            return piece.flip(3) if flip else piece
+
+        sigmas = crops.sigmas[item : item + 1]
+        planes = (cut(crops.estimate), cut(crops.noisy))
+        return Batch(*planes, crops.groups[:0], cut(crops.clean), sigmas)
 
 
 def split(crops: Batch, size: int) -> list[Batch]:

@@ -8,13 +8,14 @@ import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError
-from nlnet.model.family import REFERENCE_SIGMA
 from nlnet.model.loading import select_model
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_part
 from nlnet.network.potentials import fit_mixtures, gaussians
+from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
+from nlnet.torch.refinement import initial_refinement
 from nlnet.training.settings import TrainingSettings
 
 
@@ -35,6 +36,14 @@ def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParamete
     return tuple(tuple(stage.astype(settings.precision) for stage in stages) for stages in sets)
 
 
+def starting_refinement(settings: TrainingSettings) -> RefinementFunctions | None:
+    """Return the refinement that a recipe starts from, if its network has one."""
+    config = settings.network
+    if config.refinement is None:
+        return None
+    return initial_refinement(config.refinement, config.channels, settings.seed)
+
+
 def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[StageParameters, ...]:
     """Return parameters with which a network does, at first, nearly what another model does.
 
@@ -43,7 +52,10 @@ def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[Stag
     larger ones by zeros around the filters; the new filters complete them, with a psi of zero.
     """
     known = dataclasses.replace(
-        model.config, channels=config.channels, patch_size=config.patch_size
+        model.config,
+        channels=config.channels,
+        patch_size=config.patch_size,
+        refinement=config.refinement,
     )
     grows = (
         config.channels >= model.config.channels and config.patch_size >= model.config.patch_size
@@ -93,6 +105,8 @@ def enlarge_filters(filters: FloatArray, patch_size: int) -> FloatArray:
 
 def rescale_mixtures(coefficients: FloatArray, factor: float, config: NetworkConfig) -> FloatArray:
     """Fit mixtures of ``factor * psi(x / factor)``: psi for images, and noise, so much brighter."""
+    if factor == 1:
+        return coefficients
 
     def target(x: FloatArray) -> FloatArray:
         scaled = np.clip(x / factor, -config.rbf_range, config.rbf_range)

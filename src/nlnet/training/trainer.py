@@ -1,8 +1,9 @@
 """The training run: its phases, validation, checkpoints and log.
 
 A run is a sequence of phases: one for each stage, in which only that stage moves and its inputs are
-computed once, and a last one, in which all stages move. All that is drawn at random follows from
-the seed and the place in the run, so a checkpoint taken after any step continues to the same bits.
+computed once, one in which all stages move, and one for what follows the stages, if anything does.
+All that is drawn at random follows from the seed and the place in the run, so a checkpoint taken
+after any step continues to the same bits.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from nlnet.training.phase import Phase
 from nlnet.training.progress import Screen
 from nlnet.training.provenance import describe
 from nlnet.training.settings import TrainingSettings
-from nlnet.training.start import starting_parameters
+from nlnet.training.start import starting_parameters, starting_refinement
 from nlnet.training.team import Team
 
 BEST_MODEL = "best.safetensors"
@@ -81,7 +82,11 @@ class Trainer:
             parameters = (blank,) * max(1, len(settings.sigmas))
             self._progress = checkpoint.progress
         self._network = NLNet(
-            settings.network, *parameters, sigmas=settings.sigmas, threads=team.threads
+            settings.network,
+            *parameters,
+            sigmas=settings.sigmas,
+            refinement=starting_refinement(settings),
+            threads=team.threads,
         ).to(team.device)
         self._phase_state = None
         if checkpoint is not None:
@@ -103,7 +108,7 @@ class Trainer:
         if progress == RunProgress(phase=progress.phase):
             self._save(None)  # to find out now, not minutes later, whether it can be saved
         try:
-            while progress.phase <= self._settings.network.stages:
+            while progress.phase <= self._settings.last_phase:
                 if not self._train_phase():
                     return False
                 progress.phase += 1
@@ -195,7 +200,9 @@ class Trainer:
         )
         facts = (settings.name, provenance, {"validation_psnr": round(score, 4)})
         if settings.sigma is None:
-            return Family(settings.network, settings.sigmas, sets, *facts)
+            return Family(
+                settings.network, settings.sigmas, sets, *facts, self._network.export_refinement()
+            )
         return Model(settings.network, sets[0], settings.sigma, *facts)
 
     def _save(self, phase: Phase | None) -> None:
