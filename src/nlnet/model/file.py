@@ -20,8 +20,8 @@ version, and since version 2
 
 A model for one sigma has no functions of sigma. One for every sigma has all tensors as functions of
 the same sigmas, with an axis more, the first. Since version 3 it may have a refinement, whose sizes
-are in the config: its tensors are float16, and have the names of
-`nlnet.network.refinement.tensor_shapes` behind ``refinement.``.
+are in the config, and whose tensors have the names of `nlnet.network.refinement.tensor_shapes`
+behind ``refinement.``. They and the coefficients, which are most of the file, are float16 then.
 
 There is a single key because safetensors writes several in random order. Files of earlier versions
 can be read, and what can be said in version 2 is written in it.
@@ -41,6 +41,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
+from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError, cannot
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_half
@@ -81,8 +82,9 @@ def encode(
     if header.sigmas:
         tensors = {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
     if refinement is not None:
-        for name, tensor in refinement.tensors.items():
-            tensors[_REFINEMENT + name] = tensor.astype(np.float16)
+        tensors |= {_REFINEMENT + name: each for name, each in refinement.tensors.items()}
+        for name in filter(_is_short, tensors):
+            tensors[name] = tensors[name].astype(np.float16)
     fields: dict[str, Any] = {
         "version": _WITHOUT_REFINEMENT if refinement is None else FORMAT_VERSION,
         "name": header.name,
@@ -268,7 +270,7 @@ def _read_tensors(file: Any, header: Header) -> _Tensors:
     _check_keys("tensor", file.keys(), shapes)
     for name, shape in shapes.items():
         stored = file.get_slice(name)
-        wanted = "F16" if name.startswith(_REFINEMENT) else "F32"
+        wanted = "F16" if header.config.refinement and _is_short(name) else "F32"
         if stored.get_dtype() != wanted:
             raise ModelError(f"Its tensor {name!r} is {stored.get_dtype()}, but must be {wanted}.")
         if tuple(stored.get_shape()) != shape:
@@ -276,6 +278,11 @@ def _read_tensors(file: Any, header: Header) -> _Tensors:
                 f"Its tensor {name!r} has shape {tuple(stored.get_shape())}, but must be {shape}."
             )
     return {name: file.get_tensor(name) for name in shapes}
+
+
+def _is_short(name: str) -> bool:
+    """Tell whether a tensor is float16 in a file with a refinement."""
+    return name == "coefficients" or name.startswith(_REFINEMENT)
 
 
 def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunctions | None:
@@ -288,7 +295,7 @@ def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunc
 
 
 def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters, ...]:
-    coefficients = tensors["coefficients"]
+    coefficients: FloatArray = tensors["coefficients"].astype(np.float32, copy=False)
     if config.odd:
         coefficients = odd_from_half(coefficients, config.rbf_count)
     return tuple(
