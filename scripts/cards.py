@@ -10,6 +10,7 @@ from typing import Any
 from nlnet.model.family import Family
 from nlnet.model.loading import load_model
 from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
 from scripts import markdown
 from scripts.results import PROJECT, WEIGHTS
 
@@ -56,7 +57,7 @@ def format_card(model: Model | Family) -> str:
         "Noise": f"white Gaussian, {noise} on the 0-255 scale",
         "Images": "grayscale" if config.channels == 1 else "color",
         "Network": f"{config.stages} stages, {config.patch_size}x{config.patch_size} patches, "
-        f"groups of {config.group_size}, {model.parameter_count:,} parameters",
+        f"groups of {config.group_size}{_refinement(config)}, {model.parameter_count:,} parameters",
         "Trained": told.get("recipe", "not recorded"),
         "Training data": told.get("data", "not recorded"),
         "Terms of the data": told.get("data_terms", "not recorded"),
@@ -83,10 +84,19 @@ def format_card(model: Model | Family) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _refinement(config: NetworkConfig) -> str:
+    """Say what follows the stages."""
+    if config.refinement is None:
+        return ""
+    widths = config.refinement.widths
+    levels = f"{len(widths)} levels" if len(widths) > 1 else "one level"
+    return f", a refinement on {levels} ({', '.join(map(str, widths))} channels)"
+
+
 def _table_by_sigma(figures: Mapping[str, Any]) -> str:
     """Return what was measured at several sigmas, a row for each measure."""
     found = {key: figures[key] for key in _BY_SIGMA if key in figures}
-    sigmas = list(dict.fromkeys(sigma for values in found.values() for sigma in values))
+    sigmas = sorted({sigma for values in found.values() for sigma in values}, key=float)
     rows = [
         [
             _BY_SIGMA[key],
@@ -121,13 +131,12 @@ def _toml(settings: Mapping[str, Any]) -> str:
 
 
 def _assignments(values: Mapping[str, Any]) -> list[str]:
-    words = {True: "true", False: "false"}
-    return [
-        f"{key} = {words[value] if isinstance(value, bool) else _quoted(value)}"
-        for key, value in values.items()
-        if value is not None
-    ]
+    return [f"{key} = {_quoted(value)}" for key, value in values.items() if value is not None]
 
 
 def _quoted(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_assignments(value))} }}"
+    if isinstance(value, bool):
+        return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else repr(value)

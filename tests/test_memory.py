@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from refinements import STAGES, refined_config, refined_family
+
+from nlnet.network.recursion import least_memory
+from nlnet.network.refinement import RefinementConfig
 
 pytest.importorskip("resource")
 
@@ -61,3 +66,14 @@ def test_max_memory_is_kept() -> None:
     limit = 40_000_000
     shape = (600, 2000)
     assert measure(shape) > limit > measure(shape, max_memory=limit) > 0
+
+
+def test_max_memory_is_kept_with_a_refinement(tmp_path: Path) -> None:
+    """Its ring buffers are most of it: 64 values for every four pixels of their rows."""
+    sizes = RefinementConfig((64, 64), (3, 2), (3,))
+    refined_family(sizes).save(tmp_path / "refined.safetensors")
+    shape, model = (300, 2000), str(tmp_path / "refined.safetensors")
+    limit = least_memory((1, *shape), refined_config(sizes), threads=2)
+    assert limit > least_memory((1, *shape), STAGES, threads=2) + 20_000_000
+    assert measure(shape, model=model) > limit
+    assert limit > measure(shape, model=model, max_memory=limit) > 0

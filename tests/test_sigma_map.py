@@ -19,6 +19,7 @@ from nlnet.errors import Cancelled, InputError
 from nlnet.model.family import Family
 from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
+from nlnet.network.refinement import RefinementConfig
 
 pytestmark = pytest.mark.numerical
 
@@ -78,12 +79,19 @@ def test_levels() -> None:
     assert len(SigmaMap(RAMP, 10.0, 12.0).levels) == 2
 
 
-def test_the_image_is_denoised_only_where_a_level_is_wanted() -> None:
-    """Two strengths far apart: no level sees more than its part and the reach."""
-    reach = 7
-    values = np.full((100, 90), 20.0)
-    values[40:50, 30:40] = 5.0
-    values[90:, 80:] = 5.0
+@pytest.mark.parametrize(
+    ("sizes", "reach", "begun"),
+    [(None, 6, (36, 25)), (RefinementConfig((8, 8), (0, 0), (0,)), 14, (28, 16))],
+)
+def test_the_image_is_denoised_only_where_a_level_is_wanted(
+    sizes: RefinementConfig | None, reach: int, begun: tuple[int, int]
+) -> None:
+    """Two strengths far apart: no level sees more than its part and the reach, in whole units."""
+    config = NetworkConfig(stages=1, window=3, refinement=sizes)
+    assert config.reach == reach
+    values = np.full((110, 100), 20.0)
+    values[42:50, 31:40] = 5.0
+    values[94:, 90:] = 5.0
     seen: list[tuple[float, tuple[int, int, int]]] = []
 
     def identity(read: Any, write: Any, shape: Any, sigma: float, report: Any) -> None:
@@ -91,19 +99,20 @@ def test_the_image_is_denoised_only_where_a_level_is_wanted() -> None:
         write(0, read(0, shape[1]))
         report(1.0)
 
-    planes = np.random.default_rng(0).normal(size=(1, 100, 90)).astype(np.float32)
+    planes = np.random.default_rng(0).normal(size=(1, 110, 100)).astype(np.float32)
     result, told = np.empty_like(planes), []
 
     def keep(first: int, rows: np.ndarray) -> None:
         result[:, first : first + rows.shape[1]] = rows
 
     remove_varying(
-        planes, keep, SigmaMap(values, 5.0, 20.0), lambda sigma: reach, identity, told.append
+        planes, keep, SigmaMap(values, 5.0, 20.0), lambda sigma: config, identity, told.append
     )
     np.testing.assert_allclose(result, planes, rtol=1e-6)
     weak = sorted(shape for sigma, shape in seen if sigma == 5.0)
-    assert weak == [(1, 10 + reach, 10 + reach), (1, 10 + 2 * reach, 10 + 2 * reach)]
-    assert [shape for sigma, shape in seen if sigma != 5.0] == [(1, 100, 90)]
+    corner = (110 - (94 - reach), 100 - (90 - reach))
+    assert weak == sorted([(1, *corner), (1, 50 + reach - begun[0], 40 + reach - begun[1])])
+    assert [shape for sigma, shape in seen if sigma != 5.0] == [(1, 110, 100)]
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1.0)
 

@@ -13,6 +13,11 @@ import pytest
 import torch
 from training_cases import read_lines, recipe, train, write_data, write_toml
 
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
+from nlnet.training.checkpoints import load_checkpoint
+
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or sys.platform == "win32", reason="no torchrun here"
 )
@@ -82,6 +87,41 @@ def test_two_processes_one_of_which_dies(single: Path, tmp_path: Path) -> None:
     done, _ = torchrun(2, ["-m", "nlnet.training"], single, run, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_losses(run, single / "run")
+
+
+def test_two_processes_refine_as_one_does(tmp_path: Path) -> None:
+    """In float32, of which five digits are left; the blind steps at the beginning, too."""
+    data, config = write_data(tmp_path / "data"), NetworkConfig(stages=1, window=7)
+    start = tmp_path / "stages.safetensors"
+    Model(config, initial_parameters(config), sigma=25.0, name="stages").save(start)
+    values = recipe(
+        start=str(start),
+        sigmas=[5, 50],
+        network={"stages": 1},
+        joint={"epochs": 0},
+        refinement={"epochs": 4, "batch": 3, "cut": 16, "reuse": 2},
+    )
+    del values["sigma"]
+    sizes = {"widths": [8], "down": [1], "up": []}
+    path = write_toml(tmp_path / "tiny.toml", values)
+    path.write_text(f"{path.read_text()}[network.refinement]\n{_toml(sizes)}")
+    values["network"]["refinement"] = sizes
+    train(values, data, tmp_path / "one")
+    done, _ = torchrun(2, ["-m", "nlnet.training"], tmp_path, tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    for line, its in zip(*(read_lines(tmp_path / run) for run in ("one", "two")), strict=True):
+        assert line["phase"] == "refinement"
+        assert line["rate"] == its["rate"]
+        for key in ("train_psnr", "val_psnr"):
+            assert line[key] == pytest.approx(its[key], abs=2e-3), line
+    one, two = (load_checkpoint(tmp_path / run).network for run in ("one", "two"))
+    gamma = "refinement.values.step_size"
+    assert not torch.equal(one[gamma], torch.tensor([0.5, 0.0]))
+    torch.testing.assert_close(one[gamma], two[gamma], rtol=0, atol=1e-4)
+
+
+def _toml(table: dict[str, list[int]]) -> str:
+    return "".join(f"{key} = {value}\n" for key, value in table.items())
 
 
 def test_a_wrong_recipe_is_said_once(single: Path, tmp_path: Path) -> None:

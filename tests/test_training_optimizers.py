@@ -5,10 +5,20 @@ import itertools
 
 import pytest
 import torch
+from refinements import SIZES, random_refinement
 from torch import Tensor
+from training_cases import picture
 
-from nlnet.training.optimizers import LBFGS, LINE_SEARCH_EVALUATIONS, Adam
-from nlnet.training.settings import PhaseSettings
+from nlnet.torch.refinement import RefinementNet, initial_refinement
+from nlnet.training.optimizers import (
+    LBFGS,
+    LINE_SEARCH_EVALUATIONS,
+    Adam,
+    Muon,
+    make_optimizer,
+    orthogonalized,
+)
+from nlnet.training.settings import PhaseSettings, RefinementSettings
 
 pytestmark = pytest.mark.numerical
 
@@ -125,3 +135,108 @@ def test_equal_rates_are_no_special_case() -> None:
     before = valley.values
     optimizer.step(valley)
     assert (valley.values != before).all()
+
+
+# --- Muon -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (8, 72), (32, 16)])
+def test_orthogonalized_matrices_have_equal_singular_values(shape: tuple[int, int]) -> None:
+    generator = torch.Generator().manual_seed(1)
+    matrix = torch.randn(shape, generator=generator)
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    values = torch.logspace(0, -1.5, len(values))
+    for scale in (1e-6, 1.0, 1e4):
+        result = orthogonalized(scale * (left * values) @ right)
+        assert result.shape == shape
+        # Between the same singular vectors there is nothing but numbers of about 1.
+        inner = left.T @ result @ right.T
+        assert bool(((inner.diag() > 0.6) & (inner.diag() < 1.3)).all())
+        assert float((inner - torch.diag(inner.diag())).abs().max()) < 1e-3
+    assert not orthogonalized(torch.zeros(3, 4)).any()
+
+
+class Fit:
+    """A small refinement that is to become another one."""
+
+    def __init__(self) -> None:
+        self.network = RefinementNet(initial_refinement(SIZES, 1, seed=2))
+        self._wanted = RefinementNet(random_refinement(SIZES, seed=3))
+        images = [torch.from_numpy(picture(n, (16, 16))).float()[None, None] for n in (1, 2)]
+        self._inputs = (*images, torch.tensor([12.0]))
+        self.named = list(self.network.named_parameters())
+
+    def __call__(self) -> Tensor:
+        for _, tensor in self.named:
+            tensor.grad = None
+        with torch.no_grad():
+            wanted = self._wanted(*self._inputs)
+        loss = ((self.network(*self._inputs) - wanted) ** 2).mean()
+        loss.backward()
+        return loss.detach().double()
+
+
+SETTINGS = RefinementSettings(epochs=1, rate=0.02, scalar_rate=0.005, final_rate=0.1)
+
+
+def test_muon_takes_equal_steps_in_all_directions_of_inner_convolutions() -> None:
+    fit = Fit()
+    optimizer = make_optimizer(fit.named, SETTINGS)
+    assert isinstance(optimizer, Muon)
+    optimizer.set_share(0.004)
+    before = {name: tensor.detach().clone() for name, tensor in fit.named}
+    optimizer.step(fit)
+    for name, tensor in fit.named:
+        step = (tensor.detach() - before[name]).flatten(1 if tensor.ndim == 4 else 0)
+        if tensor.ndim == 4 and "head" not in name and "tail" not in name:
+            rows, columns = step.shape
+            values = torch.linalg.svdvals(step) / (optimizer.rate * max(1, rows / columns) ** 0.5)
+            assert float(values.max()) < 1.3, name
+            assert float(values.median()) > 0.6, name
+            continue
+        # The first step of Adam has the length of the rate wherever there is a gradient.
+        sizes = step.abs()[step != 0]
+        assert sizes.numel() > 0, name
+        assert sizes.median() == pytest.approx(0.005 * optimizer.rate / 0.02, rel=0.05), name
+
+
+def test_muon_learns() -> None:
+    fit = Fit()
+    optimizer = Muon(fit.named, SETTINGS)
+    losses = []
+    for step in range(60):
+        optimizer.set_share(step / 60)
+        losses.append(optimizer.step(fit))
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_rates_rise_first_and_then_decay_along_a_cosine() -> None:
+    optimizer = Muon(Fit().named, SETTINGS)
+    rates = []
+    for share in (0.0, 0.002, 0.5, 1.0):
+        optimizer.set_share(share)
+        rates.append(optimizer.rate)
+    assert rates == pytest.approx([0.0002, 0.51 * 0.02, 0.55 * 0.02, 0.1 * 0.02], rel=1e-3)
+
+
+def test_muon_goes_on_from_a_saved_state() -> None:
+    whole, first, second = Fit(), Fit(), Fit()
+    optimizer = Muon(whole.named, SETTINGS)
+    for step in range(9):
+        optimizer.set_share(step / 9)
+        optimizer.step(whole)
+    optimizer = Muon(first.named, SETTINGS)
+    for step in range(4):
+        optimizer.set_share(step / 9)
+        optimizer.step(first)
+    buffer = io.BytesIO()
+    torch.save(optimizer.state_dict(), buffer)
+    second.network.load_state_dict(first.network.state_dict())
+    resumed = Muon(second.named, SETTINGS)
+    resumed.load_state_dict(torch.load(io.BytesIO(buffer.getvalue()), weights_only=True))
+    assert resumed.rate == optimizer.rate  # which the log tells
+    for step in range(4, 9):
+        resumed.set_share(step / 9)
+        resumed.step(second)
+    for (name, one), (_, other) in zip(whole.named, second.named, strict=True):
+        assert torch.equal(one, other), name

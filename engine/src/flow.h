@@ -1,8 +1,8 @@
 // Which layer of a refinement is ready: its rows follow those of the last stage down the image.
 //
 // As with the stages, rows that nobody needs any more make room in ring buffers, the later a layer
-// the sooner its tasks come, and nothing here looks at pixels or is safe for threads. Rows are those
-// of a layer's own level; a row of the input is two rows of the image.
+// the sooner its tasks come, and nothing here looks at pixels or is safe for threads. Rows are
+// those of a layer's own level; a row of the input is two rows of the image.
 #pragma once
 
 #include "refinement.h"
@@ -40,9 +40,7 @@ class Flow {
     double share_done() const;
 
     int count() const { return count_; }
-    const LayerRows &layer(int number) const {
-        return number == kInput ? input_ : layers_[number];
-    }
+    const LayerRows &layer(int number) const { return number == kInput ? input_ : layers_[number]; }
 
     static constexpr int kTaskRows = 4;  // rows of a task at most
 

@@ -16,7 +16,8 @@ class Memory {
         size_t bytes = sizeof(T);
         const int64_t factors[] = {int64_t(counts)...};
         for (const int64_t factor : factors) {
-            impossible_ |= factor < 0 || __builtin_mul_overflow(bytes, size_t(factor), &bytes);
+            impossible_ |= factor < 0 || factor > int64_t(kMost) ||
+                           __builtin_mul_overflow(bytes, size_t(factor), &bytes);
         }
         impossible_ |= bytes > kMost || size_ > kMost;
         if (impossible_) return nullptr;

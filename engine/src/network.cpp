@@ -53,10 +53,9 @@ StagePlace place_of(const Shape &shape, size_t start, bool single) {
     return place;
 }
 
-size_t stages_end(const Shape &shape, bool single) {
-    size_t end = sizeof(Head);
-    for (int stage = 0; stage < shape.stages; stage++) end = place_of(shape, end, single).end;
-    return end;
+// In 64 bits everywhere: sizes of a damaged head may be more than a machine can address.
+uint64_t stages_end(const Shape &shape, bool single) {
+    return sizeof(Head) + uint64_t(shape.stages) * place_of(shape, 0, single).end;
 }
 
 nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape,
@@ -85,14 +84,14 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
     shape->rbf_count = int(head->rbf_count);
     shape->intervals = int(intervals) + (double(int(intervals)) < intervals);
     const bool single = head->element == 0;
-    size_t end = stages_end(*shape, single);
+    uint64_t end = stages_end(*shape, single);
     if ((head->flags & kRefined) != 0) {
         if (bytes < end) return NLNET_BAD_BLOCK;
-        const char *start = static_cast<const char *>(block);
-        if (!refinement->read(start + end, bytes - end, shape->channels, single)) {
+        const char *start = static_cast<const char *>(block) + size_t(end);
+        if (!refinement->read(start, bytes - size_t(end), shape->channels, single)) {
             return NLNET_BAD_BLOCK;
         }
-        end += refinement->bytes();
+        end += refinement->bytes;
     }
     return end == bytes ? NLNET_OK : NLNET_BAD_BLOCK;
 }
@@ -265,15 +264,13 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
                      kernels, {offsets, pairs}, grid,
                      nullptr, nullptr};
         }
-        const void *refinement_of = nullptr;
         if (element == NLNET_FLOAT) {
             make_stages<float>(start, head, shape, grid, pieces, made);
-            refinement_of = refinement.make<float>(pieces);
         } else {
             make_stages<double>(start, head, shape, grid, pieces, made);
-            refinement_of = refinement.make<double>(pieces);
         }
-        if (made != nullptr) made->refinement = refinement_of;
+        const void *layers = refinement.make(element == NLNET_FLOAT, pieces);
+        if (made != nullptr) made->refinement = layers;
         if (pieces.impossible()) return NLNET_NO_MEMORY;
         if (round == 1) {
             *network = made;

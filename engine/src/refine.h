@@ -30,8 +30,7 @@ class Refining {
         pixels_ = round_up(width, refinement.shape.unit()) / 2;
         input_ = make_buffer(flow, kInput, input_channels(channels), memory);
         for (int number = 0; number + 1 < flow.count(); number++) {
-            buffers_[number] =
-                make_buffer(flow, number, flow.layer(number).place.given, memory);
+            buffers_[number] = make_buffer(flow, number, flow.layer(number).place.given, memory);
         }
         input_rows_ = flow.layer(kInput).height;
         for (int number = 0; number < flow.count(); number++) {
@@ -39,7 +38,7 @@ class Refining {
         }
     }
 
-    // Scratch memory for a task: a row of R, and two rows of the image.
+    // Scratch memory for a task: a row of R, and one of the image.
     static size_t scratch(const RefinementShape &shape, int channels, int64_t width) {
         const int64_t pixels = round_up(width, shape.unit()) / 2;
         const int64_t result = pixels * output_channels(channels) + kRoom;

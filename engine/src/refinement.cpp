@@ -45,6 +45,32 @@ struct List {
     }
 };
 
+// Not a member: the symbols of members that are templates are weak.
+template <typename T>
+const Refinement<T> *make_refinement(const RefinementBlock &block, Memory &memory) {
+    Refinement<T> *made = memory.take<Refinement<T>>(1);
+    Layer<T> *layers = memory.take<Layer<T>>(block.count);
+    size_t at = 0;
+    const auto take = [&](int64_t count) {
+        T *values = memory.take<T>(count);
+        for (int64_t i = 0; values != nullptr && i < count; i++) {
+            values[i] = T(value_at(block.arrays + at, block.single, i));
+        }
+        at = after(at, count, block.single);
+        return values;
+    };
+    for (int number = 0; number < block.count; number++) {
+        const Place &place = block.places[number];
+        const T *weights = take(weight_count(place));
+        const T *biases = take(bias_count(place));
+        if (layers != nullptr) layers[number] = {place, weights, biases};
+    }
+    if (made != nullptr) {
+        *made = {block.shape, T(block.step_size), T(block.center), block.count, layers};
+    }
+    return made;
+}
+
 }  // namespace
 
 int list_layers(const RefinementShape &shape, int channels, Place *places) {
@@ -69,60 +95,40 @@ int list_layers(const RefinementShape &shape, int channels, Place *places) {
     return list.count;
 }
 
-bool RefinementBlock::read(const char *start, size_t bytes, int channels, bool single) {
+bool RefinementBlock::read(const char *start, size_t available, int channels, bool is_single) {
     RefinementHead head;
-    if (bytes < sizeof(head)) return false;
+    if (available < sizeof(head)) return false;
     __builtin_memcpy(&head, start, sizeof(head));
     if (!fits(head)) return false;
-    shape_.levels = int(head.levels);
+    shape.levels = int(head.levels);
     for (int level = 0; level < kMostLevels; level++) {
-        shape_.widths[level] = int(head.widths[level]);
-        shape_.down[level] = int(head.down[level]);
-        shape_.up[level] = int(head.up[level]);
+        shape.widths[level] = int(head.widths[level]);
+        shape.down[level] = int(head.down[level]);
+        shape.up[level] = int(head.up[level]);
     }
-    start_ = start;
-    single_ = single;
-    step_size_ = head.step_size;
-    center_ = head.center;
-    count_ = list_layers(shape_, channels, places_);
-    bytes_ = sizeof(head);
-    for (int number = 0; number < count_; number++) {
-        bytes_ = after(bytes_, weight_count(places_[number]), single);
-        bytes_ = after(bytes_, bias_count(places_[number]), single);
+    arrays = start + sizeof(head);
+    single = is_single;
+    step_size = head.step_size;
+    center = head.center;
+    count = list_layers(shape, channels, places);
+    bytes = sizeof(head);
+    for (int number = 0; number < count; number++) {
+        bytes = after(bytes, weight_count(places[number]), single);
+        bytes = after(bytes, bias_count(places[number]), single);
     }
-    return bytes_ <= bytes;
+    return bytes <= available;
 }
 
 bool RefinementBlock::is_finite() const {
-    if (start_ == nullptr) return true;
-    const size_t arrays = bytes_ - sizeof(RefinementHead);
-    return nlnet::is_finite(step_size_) && nlnet::is_finite(center_) &&
-           all_finite(start_ + sizeof(RefinementHead), single_, int64_t(arrays) / (single_ ? 4 : 8));
+    if (arrays == nullptr) return true;
+    const int64_t values = int64_t(bytes - sizeof(RefinementHead)) / (single ? 4 : 8);
+    return nlnet::is_finite(step_size) && nlnet::is_finite(center) &&
+           all_finite(arrays, single, values);
 }
 
-template <typename T>
-const Refinement<T> *RefinementBlock::make(Memory &memory) const {
-    Refinement<T> *made = memory.take<Refinement<T>>(1);
-    Layer<T> *layers = memory.take<Layer<T>>(count_);
-    size_t at = sizeof(RefinementHead);
-    const auto take = [&](int64_t count) {
-        T *values = memory.take<T>(count);
-        for (int64_t i = 0; values != nullptr && i < count; i++) {
-            values[i] = T(value_at(start_ + at, single_, i));
-        }
-        at = after(at, count, single_);
-        return values;
-    };
-    for (int number = 0; number < count_; number++) {
-        const T *weights = take(weight_count(places_[number]));
-        const T *biases = take(bias_count(places_[number]));
-        if (layers != nullptr) layers[number] = {places_[number], weights, biases};
-    }
-    if (made != nullptr) *made = {shape_, T(step_size_), T(center_), count_, layers};
-    return made;
+const void *RefinementBlock::make(bool of_float, Memory &memory) const {
+    if (of_float) return make_refinement<float>(*this, memory);
+    return make_refinement<double>(*this, memory);
 }
-
-template const Refinement<float> *RefinementBlock::make<float>(Memory &) const;
-template const Refinement<double> *RefinementBlock::make<double>(Memory &) const;
 
 }  // namespace nlnet

@@ -3,8 +3,8 @@
 //
 // It works at half the image's size and smaller: a pixel of its input is four pixels of the
 // estimate x and of the noisy image y. Level 0 is that size, and every level below it has half the
-// one above. On the way down each level has blocks of two convolutions whose result is added to what
-// went in; on the way up the levels are added to those of the way down, and have blocks again.
+// one above. On the way down each level has blocks of two convolutions whose result is added to
+// what went in; on the way up the levels are added to those of the way down, and have blocks again.
 #pragma once
 
 #include "memory.h"
@@ -100,24 +100,20 @@ struct Refinement {
 };
 
 // A refinement within a parameter block.
-class RefinementBlock {
-  public:
-    // False unless there is one of so many bytes, or fewer, with all sizes in their bounds.
-    bool read(const char *start, size_t bytes, int channels, bool single);
-    size_t bytes() const { return bytes_; }
-    bool is_finite() const;
-    // Its layers ready for the kernels; without levels, if there is none.
-    template <typename T>
-    const Refinement<T> *make(Memory &memory) const;
+struct RefinementBlock {
+    const char *arrays;  // of its layers; NULL: there is no refinement
+    size_t bytes;        // with its head
+    bool single;         // the arrays are float32
+    double step_size, center;
+    RefinementShape shape;
+    int count;
+    Place places[kMostLayers];
 
-  private:
-    const char *start_ = nullptr;
-    size_t bytes_ = 0;
-    bool single_ = true;
-    double step_size_ = 0, center_ = 0;
-    RefinementShape shape_ = {};
-    int count_ = 0;
-    Place places_[kMostLayers] = {};
+    // False unless there is one of so many bytes, or fewer, with all sizes in their bounds.
+    bool read(const char *start, size_t available, int channels, bool is_single);
+    bool is_finite() const;
+    // Its Refinement, ready for the kernels, of float or double; without levels, if there is none.
+    const void *make(bool of_float, Memory &memory) const;
 };
 
 }  // namespace nlnet

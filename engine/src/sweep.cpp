@@ -11,7 +11,7 @@ constexpr int kChunk = 8;      // tiles: more would keep threads waiting where a
 template <typename T>
 struct Denoising : Run<T> {
     nlnet_denoise_task task;
-    T *taken, *given;  // (C, most_rows, W): for rows that go through callbacks
+    T *taken, *given;  // (C, rows of a task, W): for rows that go through callbacks
     Refining<T> refining;
 
     bool refines() const { return this->schedule.refinement().exists(); }
@@ -95,9 +95,8 @@ struct Denoising : Run<T> {
         const LayerTask &rows = step.layer;
         const int64_t first = 2 * rows.first, end = 2 * rows.last;
         const int64_t count = (end < this->plan.height ? end : this->plan.height) - first;
-        refining.run(this->kernels(), rows, scratch, [&](const RowOf<T> &row, int64_t y) {
-            write_row(row, y, y - first, count);
-        });
+        refining.run(this->kernels(), rows, scratch,
+                     [&](const RowOf<T> &row, int64_t y) { write_row(row, y, y - first, count); });
         // Below the image there may be rows that only fill up the lowest level.
         const bool last = rows.layer + 1 == this->schedule.refinement().count();
         return !last || count <= 0 || hand_over(first, count);
@@ -171,9 +170,11 @@ nlnet_job *make(const nlnet_network *network, const nlnet_denoise_task &task, Me
         refining.make(refinement, flow, shape.channels, plan.height, plan.width, memory);
     }
     // Rows that are not in memory pass through here.
-    const int64_t rows = plan.most_rows(), planes = shape.channels;
+    const int64_t planes = shape.channels, rows = plan.most_rows();
+    const int64_t refined = flow.exists() ? 2 * Flow::kTaskRows : 0;
+    const int64_t written = rows < refined ? refined : rows;
     T *taken = task.noisy.data ? nullptr : memory.take<T>(rows, planes, plan.width);
-    T *given = task.denoised.data ? nullptr : memory.take<T>(rows, planes, plan.width);
+    T *given = task.denoised.data ? nullptr : memory.take<T>(written, planes, plan.width);
     if (job == nullptr) return nullptr;
     job->run = Denoising<T>::run_task;
     job->task = task;

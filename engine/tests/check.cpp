@@ -18,6 +18,8 @@ const Part kParts[] = {
     {"matching", check::check_matching, check::time_matching},
     {"stages", check::check_stages, check::time_stages},
     {"rows", check::check_rows, nullptr},
+    {"convolve", check::check_convolve, check::time_convolve},
+    {"flow", check::check_flow, nullptr},
     {"schedule", check::check_schedule, nullptr},
     {"jobs", check::check_jobs, nullptr},
 };

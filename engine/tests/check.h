@@ -106,6 +106,9 @@ void time_matching(const nlnet::Kernels &kernels);
 void check_stages(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_rows(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_stages(const nlnet::Kernels &kernels);
+void check_convolve(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void time_convolve(const nlnet::Kernels &kernels);
+void check_flow(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_schedule(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 

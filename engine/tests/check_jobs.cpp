@@ -9,18 +9,6 @@ namespace {
 
 constexpr double kLow = 0, kHigh = 255;
 
-// Memory at a cache line.
-struct Piece {
-    void *start, *memory;
-
-    explicit Piece(size_t size) : start(malloc(size + 64)) {
-        memory = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(start) + 63) / 64 * 64);
-    }
-    ~Piece() { free(start); }
-    Piece(const Piece &) = delete;
-    Piece &operator=(const Piece &) = delete;
-};
-
 // Ask a function of the interface for its memory, make the job and run it.
 template <typename Function, typename Description>
 nlnet_status run_task(Function function, const nlnet_network *network, const Description &task,
@@ -28,9 +16,9 @@ nlnet_status run_task(Function function, const nlnet_network *network, const Des
     size_t size = 0;
     const nlnet_status status = function(network, &task, nullptr, &size, nullptr);
     if (status != NLNET_OK) return status;
-    const Piece piece(size);
+    const check::Array<char> memory(size);
     nlnet_job *job = nullptr;
-    const nlnet_status made = function(network, &task, piece.memory, &size, &job);
+    const nlnet_status made = function(network, &task, memory.data, &size, &job);
     if (made != NLNET_OK) return made;
     check::run_job(job, threads);
     return nlnet_was_cancelled(job) ? NLNET_BAD_ARGUMENT : NLNET_OK;
@@ -43,12 +31,12 @@ struct Made {
     size_t bytes;
     unsigned char *block;
     size_t size;
-    Piece piece;
+    check::Array<char> memory;
     nlnet_network *network = nullptr;
 
     Made(const plain::Network &values, nlnet_set set)
-        : block(plain::block_of<T>(values, &bytes)), size(needed(set)), piece(size) {
-        nlnet_network_make(block, bytes, kElement, set, piece.memory, &size, &network);
+        : block(plain::block_of<T>(values, &bytes)), size(needed(set)), memory(size) {
+        nlnet_network_make(block, bytes, kElement, set, memory.data, &size, &network);
     }
     ~Made() { free(block); }
 
@@ -71,6 +59,17 @@ plain::Config random_config(check::Random *random) {
     config.project_every_stage = random->below(2) != 0;
     config.rbf_range = 100;
     config.rbf_std = 200.0 / (config.rbf_count - 1);
+    if (random->below(2)) config.refinement = plain::random_sizes(random);
+    return config;
+}
+
+// The stages with the least margin, and so with the lowest bands of rows, and a refinement whose
+// rows come four at a time.
+plain::Config least_config(check::Random *random) {
+    plain::Config config = random_config(random);
+    config.patch = config.window = 3;
+    config.group = 1 + int(random->below(4));
+    config.refinement = {1, {8}, {1}, {}};
     return config;
 }
 
@@ -107,10 +106,9 @@ struct Case {
     int8_t *groups;  // of the engine's matching
     double *wanted;  // working planes after all stages
 
-    Case(check::Random *random, nlnet_set set) {
-        const plain::Config config = random_config(random);
+    Case(const plain::Config &config, check::Random *random, nlnet_set set) {
         values = plain::random_network(config, random);
-        height = 9 + int64_t(random->below(40));
+        height = 9 + int64_t(random->below(config.window == 3 ? 3 : 40));
         width = 9 + int64_t(random->below(random->below(3) ? 40 : 150));
         size = config.channels * height * width;
         image = static_cast<T *>(malloc(size_t(size) * sizeof(T)));
@@ -165,10 +163,11 @@ struct Case {
 
 // psi's table is off by 1e-4 of its range, float32 by its rounding.
 template <typename T>
-void denoises(check::Random *random, nlnet_set set, check::Report &report) {
-    const Case<T> image(random, set);
+void denoises(const plain::Config &config, check::Random *random, nlnet_set set,
+              check::Report &report) {
+    const Case<T> image(config, random, set);
     const Made<T> made(image.values, set);
-    const int channels = image.values.config.channels;
+    const int channels = config.channels;
     for (int round = 0; round < 3; round++) {
         const int threads = 1 + int(random->below(4));
         T *result = static_cast<T *>(malloc(size_t(image.size) * sizeof(T)));
@@ -186,20 +185,20 @@ void denoises(check::Random *random, nlnet_set set, check::Report &report) {
         task.low = kLow;
         task.high = kHigh;
         task.threads = threads;
-        task.tile_rows = random->below(2) ? 0 : 8 + int(random->below(20));
+        task.tile_rows = random->below(2) ? 0 : 8 + int(random->below(config.window == 3 ? 1 : 20));
         const nlnet_status status = run_task(nlnet_denoise, made.network, task, threads);
         const double off = image.difference(result);
         report.expect(status == NLNET_OK && off < 0.05,
-                      "denoise: status %d, off by %g, %dx%d patch %d group %d", status, off,
-                      int(image.width), int(image.height), image.values.config.patch,
-                      image.values.config.group);
+                      "denoise: status %d, off by %g, %dx%d patch %d group %d levels %d", status,
+                      off, int(image.width), int(image.height), config.patch, config.group,
+                      config.refinement.levels);
         free(result);
     }
 }
 
 // A failing callback cancels, and nothing is read or written after it.
 void cancels(check::Random *random, nlnet_set set, check::Report &report) {
-    const Case<float> image(random, set);
+    const Case<float> image(random_config(random), random, set);
     const Made<float> made(image.values, set);
     const int channels = image.values.config.channels;
     float *result = static_cast<float *>(malloc(size_t(image.size) * sizeof(float)));
@@ -238,7 +237,7 @@ void compare(double value, double wanted, const char *name, check::Report &repor
 }
 
 void differentiates(check::Random *random, nlnet_set set, check::Report &report) {
-    Case<double> image(random, set);
+    Case<double> image(random_config(random), random, set);
     plain::Network &values = image.values;
     const plain::Config &config = values.config;
     const int stages = config.stages;
@@ -326,8 +325,9 @@ nlnet_set set_of(const nlnet::Kernels &kernels) {
 void check::check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report) {
     const nlnet_set set = set_of(kernels);
     for (int round = 0; round < rounds / 4; round++) {
-        denoises<float>(&random, set, report);
-        denoises<double>(&random, set, report);
+        denoises<float>(random_config(&random), &random, set, report);
+        denoises<double>(random_config(&random), &random, set, report);
+        denoises<float>(least_config(&random), &random, set, report);
         cancels(&random, set, report);
         differentiates(&random, set, report);
     }

@@ -2,35 +2,14 @@
 // beginning to its end, no ring buffer is overwritten too early, and nothing gets stuck.
 #include "../src/schedule.h"
 
-#include "check.h"
+#include "rings.h"
 
+using check::Ring;
 using namespace nlnet;
 
 namespace {
 
 constexpr int kMostRunning = 6;
-
-// Ring buffers, with the number of the row that each place holds, or -1.
-struct Ring {
-    int64_t capacity;
-    int64_t *rows;
-
-    void make(int64_t size) {
-        capacity = size;
-        rows = static_cast<int64_t *>(malloc(size_t(size) * sizeof(int64_t)));
-        for (int64_t i = 0; i < capacity; i++) rows[i] = -1;
-    }
-    void set(int64_t image, int64_t first, int64_t last, bool there) {
-        for (int64_t y = first; y < last; y++) rows[y % capacity] = there ? mark(image, y) : -1;
-    }
-    bool has(int64_t image, int64_t first, int64_t last) const {
-        for (int64_t y = first < 0 ? 0 : first; y < last; y++) {
-            if (rows[y % capacity] != mark(image, y)) return false;
-        }
-        return true;
-    }
-    static int64_t mark(int64_t image, int64_t y) { return image << 32 | y; }
-};
 
 // What one sweep holds.
 struct Store {
@@ -41,6 +20,7 @@ struct Simulation {
     Plan plan;
     Schedule schedule;
     Store *stores;
+    check::FlowStore refined;  // if there is a refinement, which follows the last pass
     Task running[kMostRunning];
     int running_count;
     bool ok;
@@ -52,6 +32,9 @@ struct Simulation {
     int64_t below(int64_t row) const {
         const int64_t end = bottom(row) + plan.margin;
         return end < plan.height ? end : plan.height;
+    }
+    bool feeds(const Task &task) const {
+        return task.pass + 1 == plan.passes && schedule.refinement().exists();
     }
     bool has_input(const Task &task, int64_t first, int64_t last) const {
         const Store &store = stores[task.sweep];
@@ -71,9 +54,13 @@ struct Simulation {
                 return has_input(task, task.first, task.last) &&
                        (!plan.all_need_read || store.read.has(task.image, task.first, task.last)) &&
                        store.parts[task.pass].has(task.image, task.first_tile, task.last_tile) &&
-                       covered(task);
+                       covered(task) && (!feeds(task) || has_mirrored(task));
+            case Step::kRefine: return refined.has_all(schedule.refinement(), task.layer);
             default: return true;
         }
+    }
+    bool has_mirrored(const Task &task) const {
+        return refined.has_mirrored(schedule.refinement(), task.first, task.last);
     }
     // The rows of tiles whose windows cover the finished rows are all among those named.
     bool covered(const Task &task) const {
@@ -101,8 +88,11 @@ struct Simulation {
             case Step::kFinish:
                 if (task.pass + 1 < plan.passes) {
                     store.between[task.pass].set(task.image, task.first, task.last, there);
+                } else if (feeds(task)) {
+                    refined.feed(schedule.refinement(), task.first, task.last, there);
                 }
                 break;
+            case Step::kRefine: refined.write(schedule.refinement(), task.layer, there); break;
             default: break;
         }
     }
@@ -122,7 +112,7 @@ struct Simulation {
 
 Plan random_plan(check::Random *random) {
     Plan plan = {};
-    plan.batch = 1 + int64_t(random->below(4));
+    plan.batch = 1 + int64_t(random->below(random->below(2) ? 4 : 1));
     plan.height = 5 + int64_t(random->below(random->below(2) ? 400 : 40));
     plan.width = 5 + int64_t(random->below(600));
     plan.tile_rows = 8 + int(random->below(65));
@@ -142,15 +132,23 @@ Plan random_plan(check::Random *random) {
     return plan;
 }
 
+// A refinement for about half of the plans that denoise one image.
+Flow random_flow(const Plan &plan, check::Random *random) {
+    if (plan.batch != 1 || !plan.all_need_read || random->below(2)) return Flow();
+    return Flow(check::random_sizes(2, random), 1, plan.height, plan.most_rows());
+}
+
 void simulate(check::Random *random, check::Report &report) {
     static Simulation now;  // big, and used again and again
     now.plan = random_plan(random);
+    const Flow flow = random_flow(now.plan, random);
     Memory counted(nullptr);
-    Schedule().make(now.plan, counted);
+    Schedule().make(now.plan, flow, counted);
     void *memory = malloc(counted.size() + kCacheLine);
     Memory pieces(reinterpret_cast<void *>(
         round_up(int64_t(reinterpret_cast<uintptr_t>(memory)), kCacheLine)));
-    now.schedule.make(now.plan, pieces);
+    now.schedule.make(now.plan, flow, pieces);
+    if (flow.exists()) now.refined.make(flow, now.plan.height);
     now.stores = static_cast<Store *>(malloc(size_t(now.plan.sweeps) * sizeof(Store)));
     for (int number = 0; number < now.plan.sweeps; number++) {
         Store &store = now.stores[number];
@@ -182,9 +180,11 @@ void simulate(check::Random *random, check::Report &report) {
         share = share_now;
     }
     const bool good = now.ok && !stuck;
-    report.expect(good, "height %lld tile_rows %d margin %d passes %d reads %d matches %d: %s",
-                  (long long)now.plan.height, now.plan.tile_rows, now.plan.margin, now.plan.passes,
-                  now.plan.reads, now.plan.matches, stuck ? "stuck" : "a row was not there");
+    report.expect(
+        good, "height %lld tile_rows %d margin %d passes %d reads %d matches %d layers %d: %s",
+        (long long)now.plan.height, now.plan.tile_rows, now.plan.margin, now.plan.passes,
+        now.plan.reads, now.plan.matches, flow.count(), stuck ? "stuck" : "a row was not there");
+    if (flow.exists()) now.refined.release(flow);
     for (int number = 0; number < now.plan.sweeps; number++) {
         Store &store = now.stores[number];
         free(store.read.rows);

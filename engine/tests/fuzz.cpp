@@ -58,13 +58,21 @@ plain::Config small_config(Choices &choices) {
     config.project_every_stage = choices.below(2) != 0;
     config.rbf_range = 100;
     config.rbf_std = 200.0 / (config.rbf_count - 1);
+    if (choices.below(2)) {
+        check::Random random = {choices.word() | 1};
+        config.refinement = plain::random_sizes(&random);
+    }
     return config;
 }
 
-// Change bytes of the block, mostly of its head, or cut off its end.
-void damage(Choices &choices, uint8_t *block, size_t *bytes) {
+constexpr size_t kHead = 80, kRefinementHead = 72;
+
+// Change bytes of the block, mostly of its heads, or cut off its end. `refinement` is where that
+// begins, if there is one, and the end otherwise.
+void damage(Choices &choices, uint8_t *block, size_t *bytes, size_t refinement) {
     for (int i = choices.below(6); i > 0; i--) {
-        const size_t at = size_t(choices.word() % (choices.below(4) ? 80 : *bytes));
+        size_t at = size_t(choices.word() % (choices.below(4) ? kHead : *bytes));
+        if (refinement < *bytes && choices.below(2)) at = refinement + at % kRefinementHead;
         if (choices.below(2)) {
             block[at] = choices.byte();
         } else if (at / 4 * 4 + 4 <= *bytes) {
@@ -72,7 +80,41 @@ void damage(Choices &choices, uint8_t *block, size_t *bytes) {
             memcpy(block + at / 4 * 4, &value, 4);
         }
     }
-    if (choices.below(8) == 0) *bytes = size_t(choices.word() % (*bytes + 1));
+    if (choices.below(4)) return;
+    if (choices.below(2)) {
+        *bytes = size_t(choices.word() % (*bytes + 1));
+    } else if (refinement < *bytes) {
+        *bytes = refinement + size_t(choices.below(2 * kRefinementHead)) % (*bytes - refinement);
+    }
+    // As if it had always been so long.
+    const uint64_t total = *bytes;
+    if (*bytes >= kHead && choices.below(2)) memcpy(block + 72, &total, sizeof(total));
+}
+
+// One of a refinement's sizes out of its bounds, or a value that is not finite.
+void spoil(Choices &choices, uint8_t *head, int levels) {
+    const int level = choices.below(plain::kMostLevels);
+    uint32_t number = uint32_t(choices.word()) | 9;  // no multiple of 8, and more than 8
+    if (choices.below(2)) number = 1u << (9 + choices.below(23));  // too many of everything
+    size_t at = 24 + 16 * size_t(choices.below(3)) + 4 * size_t(level);
+    switch (choices.below(4)) {
+        case 0:
+            at = 0;
+            if (choices.below(2)) number = 0;
+            break;
+        case 1: at = 4; break;
+        case 2:
+            at = 8 + 8 * size_t(choices.below(2)) + 4;
+            number = 0x7FF00000u | (number & 0x800FFFFFu);  // infinite, or not a number
+            break;
+        default:
+            // What has no blocks: the lowest level on the way up, and those that are not there.
+            if (choices.below(2)) {
+                at = 56 + 4 * size_t(level < levels ? levels - 1 : level);
+                number = 1;
+            }
+    }
+    memcpy(head + at, &number, sizeof(number));
 }
 
 // A function of the interface that makes something in memory says no to memory that cannot do.
@@ -257,7 +299,13 @@ void run_case(Choices &choices) {
     unsigned char *whole = plain::block_of<T>(values, &bytes);
     plain::release(&values);
     const bool sound = choices.below(2) != 0;
-    if (!sound) damage(choices, whole, &bytes);
+    const bool spoilt = !sound && config.refinement.levels > 0 && choices.below(3) == 0;
+    const size_t refinement = plain::refinement_start(config, sizeof(T));
+    if (spoilt) {
+        spoil(choices, whole + refinement, config.refinement.levels);
+    } else if (!sound) {
+        damage(choices, whole, &bytes, refinement);
+    }
     // Of exactly its size, so that a sanitizer sees what is read behind its end.
     unsigned char *block = static_cast<unsigned char *>(malloc(bytes ? bytes : 1));
     memcpy(block, whole, bytes);
@@ -275,7 +323,9 @@ void run_case(Choices &choices) {
         const Array<char> memory(size);
         nlnet_network *network = nullptr;
         refuse_bad_memory(make, memory.data, size, &network);
-        if (make(memory.data, &size, &network) == NLNET_OK) {
+        const nlnet_status made = make(memory.data, &size, &network);
+        require(!spoilt || made == NLNET_BAD_BLOCK, "a refinement out of its bounds is refused");
+        if (made == NLNET_OK) {
             const bool color = block[16] == 3;  // as the block says now
             if (choices.below(3)) {
                 denoise<T>(choices, network, color ? 3 : 1, sound);

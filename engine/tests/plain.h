@@ -1,7 +1,7 @@
 // The network as the paper writes it, in plain loops and double precision: what jobs must give.
 #pragma once
 
-#include "check.h"
+#include "plain_refinement.h"
 
 namespace plain {
 
@@ -9,6 +9,7 @@ struct Config {
     int channels, stages, patch, group, window, rbf_count;
     bool project_every_stage;
     double rbf_range, rbf_std;
+    RefinementConfig refinement;
 
     int radius() const { return patch / 2; }
     int pixels() const { return patch * patch; }
@@ -24,11 +25,8 @@ struct StageValues {
 struct Network {
     Config config;
     StageValues stages[4];
+    Refinement refinement;
 };
-
-inline double *numbers(int64_t count) {
-    return static_cast<double *>(calloc(size_t(count), sizeof(double)));
-}
 
 inline Network random_network(const Config &config, check::Random *random) {
     Network network = {};
@@ -51,6 +49,7 @@ inline Network random_network(const Config &config, check::Random *random) {
             stage.coefficients[i] = float((random->uniform() - 0.5) / 4);
         }
     }
+    network.refinement = random_refinement(config.refinement, config.channels, random);
     return network;
 }
 
@@ -60,58 +59,89 @@ inline void release(Network *network) {
         free(network->stages[s].weights);
         free(network->stages[s].coefficients);
     }
+    release(&network->refinement);
 }
+
+// Where the refinement is in the parameter block, behind the stages.
+inline size_t refinement_start(const Config &config, size_t element) {
+    size_t stage = sizeof(double);
+    const int64_t counts[3] = {int64_t(config.filters()) * config.pixels(), config.group,
+                               config.mixtures()};
+    for (const int64_t count : counts) stage += (size_t(count) * element + 7) / 8 * 8;
+    return 80 + size_t(config.stages) * stage;
+}
+
+// Writes arrays of a block; without memory it only counts their bytes.
+template <typename T>
+struct Writer {
+    unsigned char *block;
+    size_t at;
+
+    void put(const void *bytes, size_t count) {
+        if (block != nullptr) memcpy(block + at, bytes, count);
+        at += count;
+    }
+    void put_array(const double *values, int64_t count) {
+        for (int64_t i = 0; i < count; i++) {
+            const T value = T(values[i]);
+            put(&value, sizeof(T));
+        }
+        at = (at + 7) / 8 * 8;
+    }
+    void put_all(const Network &network, uint64_t total) {
+        const Config &config = network.config;
+        const RefinementConfig &sizes = config.refinement;
+        const uint32_t flags = (config.project_every_stage ? 1 : 0) | (sizes.levels > 0 ? 2 : 0);
+        const uint32_t head[] = {1,
+                                 sizeof(T) == 8,
+                                 uint32_t(config.channels),
+                                 uint32_t(config.stages),
+                                 uint32_t(config.patch),
+                                 uint32_t(config.group),
+                                 uint32_t(config.window),
+                                 uint32_t(config.rbf_count),
+                                 flags,
+                                 1};
+        const double reals[] = {config.rbf_range, config.rbf_std, 25.0};
+        put("nlnetpar", 8);
+        put(head, sizeof(head));
+        put(reals, sizeof(reals));
+        put(&total, sizeof(total));
+        for (int s = 0; s < config.stages; s++) {
+            const StageValues &stage = network.stages[s];
+            put(&stage.step_size, sizeof(double));
+            put_array(stage.filters, int64_t(config.filters()) * config.pixels());
+            put_array(stage.weights, config.group);
+            put_array(stage.coefficients, config.mixtures());
+        }
+        if (sizes.levels > 0) put_refinement(network.refinement);
+    }
+    void put_refinement(const Refinement &refinement) {
+        const RefinementConfig &sizes = refinement.config;
+        const uint32_t levels[2] = {uint32_t(sizes.levels), 0};
+        const double reals[2] = {refinement.step_size, refinement.center};
+        put(levels, sizeof(levels));
+        put(reals, sizeof(reals));
+        put(sizes.widths, sizeof(sizes.widths));
+        put(sizes.down, sizeof(sizes.down));
+        put(sizes.up, sizeof(sizes.up));
+        for (int number = 0; number < refinement.count; number++) {
+            const Convolution &layer = refinement.layers[number];
+            put_array(layer.weights, layer.weight_count());
+            put_array(layer.biases, layer.bias_count());
+        }
+    }
+};
 
 // The parameter block of docs/engine.md.
 template <typename T>
 unsigned char *block_of(const Network &network, size_t *bytes) {
-    const Config &config = network.config;
-    const int64_t counts[3] = {int64_t(config.filters()) * config.pixels(), config.group,
-                               config.mixtures()};
-    size_t size = 80;
-    for (int s = 0; s < config.stages; s++) {
-        size += 8;
-        for (const int64_t count : counts) size += (size_t(count) * sizeof(T) + 7) / 8 * 8;
-    }
-    unsigned char *block = static_cast<unsigned char *>(calloc(size, 1));
-    const uint32_t head[] = {1,
-                             sizeof(T) == 8,
-                             uint32_t(config.channels),
-                             uint32_t(config.stages),
-                             uint32_t(config.patch),
-                             uint32_t(config.group),
-                             uint32_t(config.window),
-                             uint32_t(config.rbf_count),
-                             config.project_every_stage,
-                             1};
-    const double reals[] = {config.rbf_range, config.rbf_std, 25.0};
-    const uint64_t total = size;
-    memcpy(block, "nlnetpar", 8);
-    memcpy(block + 8, head, sizeof(head));
-    memcpy(block + 48, reals, sizeof(reals));
-    memcpy(block + 72, &total, 8);
-    unsigned char *to = block + 80;
-    for (int s = 0; s < config.stages; s++) {
-        const StageValues &stage = network.stages[s];
-        const double *arrays[3] = {stage.filters, stage.weights, stage.coefficients};
-        memcpy(to, &stage.step_size, 8);
-        to += 8;
-        for (int a = 0; a < 3; a++) {
-            for (int64_t i = 0; i < counts[a]; i++) {
-                const T value = T(arrays[a][i]);
-                memcpy(to + size_t(i) * sizeof(T), &value, sizeof(T));
-            }
-            to += (size_t(counts[a]) * sizeof(T) + 7) / 8 * 8;
-        }
-    }
-    *bytes = size;
-    return block;
-}
-
-// The pixel that symmetric padding shows at `index`.
-inline int64_t mirrored(int64_t index, int64_t length) {
-    if (index < 0) index = -1 - index;
-    return index < length ? index : 2 * length - 1 - index;
+    Writer<T> counted = {nullptr, 0};
+    counted.put_all(network, 0);
+    *bytes = counted.at;
+    Writer<T> writer = {static_cast<unsigned char *>(calloc(*bytes, 1)), 0};
+    writer.put_all(network, *bytes);
+    return writer.block;
 }
 
 inline double psi(const Config &config, const double *coefficients, double s) {
@@ -216,7 +246,7 @@ inline void project(int channels, double low, double high, int64_t size, double 
     }
 }
 
-// All stages on working planes, (C, H, W), in place.
+// All stages, and the refinement if there is one, on working planes, (C, H, W), in place.
 inline void run(const Network &network, const Image &image, double low, double high,
                 double *planes) {
     const Config &config = network.config;
@@ -232,6 +262,10 @@ inline void run(const Network &network, const Image &image, double low, double h
         if (low <= high && (config.project_every_stage || s + 1 == config.stages)) {
             project(config.channels, low, high, size, planes);
         }
+    }
+    if (config.refinement.levels > 0) {
+        refine(network.refinement, config.channels, image.height, image.width, noisy, planes);
+        if (low <= high) project(config.channels, low, high, size, planes);
     }
     free(noisy);
     free(update);

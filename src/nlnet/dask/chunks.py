@@ -149,9 +149,11 @@ def block_sides(
     """
     pages, channels, *size = shape
     for reaches in _SIDES_IN_REACHES:
-        sides = [unit * max(1, round(reaches * config.reach / unit)) for unit in units]
+        sides = [_side(unit, config.unit, reaches * config.reach) for unit in units]
+        # Seams are moved, and the halo is widened, to whole units of the network.
+        around = 2 * config.reach + 3 * (config.unit - 1)
         rows, columns = (
-            min(side + 2 * config.reach, length) for side, length in zip(sides, size, strict=True)
+            min(side + around, length) for side, length in zip(sides, size, strict=True)
         )
         # The block, its copy with the halo, and the result; in float32 what smaller scales change,
         # and its copy, at half the size.
@@ -168,3 +170,10 @@ def block_sides(
         f"max_memory is {max_memory} bytes, but a block of {columns}x{rows} pixels takes at least "
         f"{needed}; raise it (--max-memory of the command), or leave it out."
     )
+
+
+def _side(unit: int, whole: int, wanted: int) -> int:
+    """Return a multiple of `unit` near what is wanted; of `whole`, too, if there is a near one."""
+    both = math.lcm(unit, whole)
+    step = both if both <= wanted else unit
+    return step * max(1, round(wanted / step))

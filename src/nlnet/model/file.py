@@ -84,7 +84,7 @@ def encode(
     if refinement is not None:
         tensors |= {_REFINEMENT + name: each for name, each in refinement.tensors.items()}
         for name in filter(_is_short, tensors):
-            tensors[name] = tensors[name].astype(np.float16)
+            tensors[name] = _shortened(name, tensors[name])
     fields: dict[str, Any] = {
         "version": _WITHOUT_REFINEMENT if refinement is None else FORMAT_VERSION,
         "name": header.name,
@@ -179,7 +179,7 @@ def _parse_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
     if type(version) is not int or version not in _VERSIONS:
         raise ModelError(
             f"Its format version is {version!r}, but this nlnet reads "
-            f"{' and '.join(map(str, _VERSIONS))}."
+            f"{', '.join(map(str, _VERSIONS[:-1]))} and {_VERSIONS[-1]}."
         )
     types = {"name": str, "sigma": float, "config": dict, "provenance": dict, "figures": dict}
     if version > 1:
@@ -203,12 +203,12 @@ def _parse_header(fields: Mapping[str, Any]) -> Header:
     settings = {field.name for field in dataclasses.fields(NetworkConfig)}
     if fields["version"] < FORMAT_VERSION:
         settings.remove("refinement")
-    elif not sigmas:
-        raise ModelError("It has a refinement, but is not for every sigma.")
     _check_keys("network setting", fields["config"], settings)
     config = NetworkConfig.from_mapping(fields["config"])
     if fields["version"] == FORMAT_VERSION and config.refinement is None:
         raise ModelError("Its version is that of files with a refinement, but it has none.")
+    if config.refinement is not None and not sigmas:
+        raise ModelError("It has a refinement, but is not for every sigma.")
     return Header(
         name=fields["name"],
         sigma=fields["sigma"],
@@ -283,6 +283,15 @@ def _read_tensors(file: Any, header: Header) -> _Tensors:
 def _is_short(name: str) -> bool:
     """Tell whether a tensor is float16 in a file with a refinement."""
     return name == "coefficients" or name.startswith(_REFINEMENT)
+
+
+def _shortened(name: str, tensor: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+    with np.errstate(over="ignore"):
+        short = tensor.astype(np.float16)
+    if not np.isfinite(short).all():
+        most = np.finfo(np.float16).max
+        raise ModelError(f"Its {name} has values beyond {most:g}, which a file cannot hold.")
+    return short
 
 
 def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunctions | None:

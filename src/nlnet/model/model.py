@@ -66,7 +66,9 @@ class Model:
     @property
     def parameter_count(self) -> int:
         """Number of learned values."""
-        return self.config.parameter_count
+        config = self.config
+        following = config.refinement and config.refinement.parameter_count(config.channels)
+        return config.parameter_count + (following or 0)
 
     @property
     def noise(self) -> str:

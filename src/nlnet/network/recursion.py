@@ -39,7 +39,7 @@ ROWS_COPIES = 4
 """Copies of the rows being read or written that exist at once: scaled, converted, checked."""
 
 OTHER_MEMORY = 4_000_000
-"""Upper bound in bytes for the tables of a network and the overhead of threads."""
+"""Upper bound in bytes for the tables of a network's stages and the overhead of threads."""
 
 
 def denoise_rows(
@@ -139,7 +139,11 @@ def _memory_needed(
 ) -> int:
     """Return the bytes of a job, of the network's tables, and of rows on their way to it."""
     channels, _, width = shape
-    row = channels * width * network.dtype.itemsize
-    passing = ROWS_COPIES * (tile_rows + config.margin) * row
+    value = network.dtype.itemsize
+    passing = ROWS_COPIES * (tile_rows + config.margin) * channels * width * value
     job = tasks.denoising_memory(network, shape, threads, tile_rows)
-    return job + passing + OTHER_MEMORY
+    weights = 0
+    if config.refinement is not None:
+        # In the block, and as the engine has them.
+        weights = 2 * value * config.refinement.parameter_count(channels)
+    return job + passing + weights + OTHER_MEMORY

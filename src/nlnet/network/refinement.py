@@ -99,6 +99,10 @@ class RefinementConfig:
         # Halving and doubling take a pixel to any of those that are one with it further down.
         return sum(steps) + self.unit
 
+    def parameter_count(self, channels: int) -> int:
+        """Return the number of learned values for gray (1) or color (3)."""
+        return sum(math.prod(shape) for shape in tensor_shapes(self, channels).values())
+
     def layers(self, channels: int) -> tuple[LayerShape, ...]:
         """Return the shapes of all layers for gray (1) or color (3), in the engine's order."""
         return tuple(self._layers(channels))
@@ -265,7 +269,7 @@ class RefinementFunctions:
     @property
     def parameter_count(self) -> int:
         """Number of learned values."""
-        return sum(tensor.size for tensor in self.tensors.values())
+        return self.config.parameter_count(self.channels)
 
     def at(self, sigma: float) -> Refinement:
         """Return the refinement for noise of this standard deviation, on the 0-255 scale."""

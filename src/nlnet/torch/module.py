@@ -231,7 +231,14 @@ class NLNet(nn.Module):
         """
         if self.refinement is None:
             return estimate
-        refined: Tensor = self.refinement(estimate, noisy, sigmas)
+        refined: Tensor
+        if sigmas is None or not self.sigmas:
+            refined = self.refinement(estimate, noisy, sigmas)
+        else:
+            # Beyond the sigmas of the stages, it is the one for the nearest of them.
+            nearest = sigmas.clamp(self.sigmas[0], self.sigmas[-1])
+            scale = (nearest / sigmas).to(noisy)[:, None, None, None]
+            refined = self.refinement(scale * estimate, scale * noisy, nearest) / scale
         return refined if self.box is None else plain.project(refined, self.box)
 
     def _run(

@@ -76,7 +76,9 @@ def _run_layers(
     def convolve(name: str, planes: Tensor, stride: int = 1) -> Tensor:
         weights, biases = layers[name]
         padding = weights.shape[-1] // 2 if stride == 1 else 0
-        result = functional.conv2d(planes, weights, stride=stride, padding=padding)
+        if len(biases) == 1:
+            return functional.conv2d(planes, weights, biases[0], stride, padding)
+        result = functional.conv2d(planes, weights, None, stride, padding)
         return result + biases.to(result.dtype)[:, :, None, None]
 
     def blocks(name: str, count: int, planes: Tensor) -> Tensor:

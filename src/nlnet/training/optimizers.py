@@ -88,6 +88,9 @@ class Muon:
     """
 
     _MOMENTUM = 0.95
+    _DECAY = 0.1
+    """Share of the weights, times the rate, that every step takes away: what is only noise in the
+    steps, all of the same length, does not add up."""
     _WARM_UP = 0.004
     """Share of the phase in which the rates rise."""
 
@@ -100,7 +103,6 @@ class Muon:
             (self._matrices if inner else others).append(parameter)
         self._momenta = [torch.zeros_like(parameter) for parameter in self._matrices]
         self._others = torch.optim.Adam(others, betas=(0.9, 0.95))
-        self.rate = 0.0
         self.set_share(0.0)
 
     def step(self, closure: Callable[[], Tensor]) -> float:
@@ -115,6 +117,7 @@ class Muon:
                 direction = orthogonalized(ahead.flatten(1))
                 rows, columns = direction.shape
                 length = self.rate * math.sqrt(max(1.0, rows / columns))
+                parameter.mul_(1 - self._DECAY * self.rate)
                 parameter.sub_(length * direction.reshape(parameter.shape))
         return float(loss)
 
@@ -123,9 +126,14 @@ class Muon:
         final = self._settings.final_rate
         factor = final + (1 - final) * 0.5 * (1 + math.cos(math.pi * share))
         factor *= min(1.0, 0.01 + share / self._WARM_UP)
-        self.rate = self._settings.rate * factor
         for group in self._others.param_groups:
             group["lr"] = self._settings.scalar_rate * factor
+
+    @property
+    def rate(self) -> float:
+        """Rate of the convolutions' weights, which keeps its ratio to that of all else."""
+        ratio = self._settings.rate / self._settings.scalar_rate
+        return ratio * float(self._others.param_groups[0]["lr"])
 
     def state_dict(self) -> dict[str, Any]:
         """Return the moments and rates."""

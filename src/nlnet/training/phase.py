@@ -15,7 +15,7 @@ from torch import Tensor
 from nlnet.errors import ModelError
 from nlnet.torch import NLNet
 from nlnet.torch.refinement import RefinementNet
-from nlnet.training.data import Batch, CropSource, join
+from nlnet.training.data import Batch, CropSource
 from nlnet.training.loss import negative_psnr
 from nlnet.training.optimizers import make_optimizer
 from nlnet.training.settings import PhaseSettings, RefinementSettings, TrainingSettings
@@ -50,7 +50,7 @@ class Phase:
         team: Team,
     ) -> None:
         stages = settings.network.stages
-        self._joint, self._refines = number == stages, number > stages
+        self._joint = number == stages
         self.title, self.settings, part = _outline(number, settings)
         self._first = 0 if self._joint else min(number, stages)
         self._last = min(number + 1, stages)
@@ -125,6 +125,11 @@ class Phase:
         if self._average is not None:
             self._network.load_state_dict(self._average)
 
+    def close(self) -> None:
+        """Leave nothing under way."""
+        if isinstance(self._source, Cuts):
+            self._source.close()
+
     def state(self) -> dict[str, Any]:
         """Return what, beside the network, the phase needs to go on."""
         return {"optimizer": self.optimizer.state_dict(), "average": self._average}
@@ -141,7 +146,8 @@ class Phase:
         assert self._source is not None
         parameters = [parameter for _, parameter in self._moving]
         for parameter in parameters:
-            parameter.grad = None
+            # Not None, which several processes could not tell from zeros.
+            parameter.grad = torch.zeros_like(parameter)
         # In float64: a line search compares losses that differ in the last digits.
         total = torch.zeros((), dtype=torch.float64)
         for batch in batches:
@@ -178,7 +184,9 @@ class Phase:
         if isinstance(self.settings, RefinementSettings):
             pixels = count * settings.data.crop**2
             return Cuts(
-                lambda epoch: self._draw_estimates(crops, epoch, range(count)),
+                functools.partial(self._draw_estimate, crops),
+                crops=count,
+                sets=math.ceil(self.settings.epochs / self.settings.reuse),
                 steps=max(1, pixels // (self.settings.batch * self.settings.cut**2)),
                 epochs=self.settings.reuse,
                 size=self.settings.batch,
@@ -198,19 +206,15 @@ class Phase:
         assert kept is not None
         return Shuffled(kept, size, (settings.seed, number), self._team)
 
-    def _draw_estimates(self, crops: CropSource, epoch: int, items: Sequence[int]) -> Batch:
-        """Return new crops, each with noise of its own, and what the stages make of them."""
-        batches = []
+    def _draw_estimate(self, crops: CropSource, epoch: int, item: int) -> Batch:
+        """Return a new crop, with noise of its own, and what the stages make of it."""
+        batch = crops.draw_one(epoch, item, self._team.threads)
+        here = batch.to(self._team.device)
         with torch.no_grad():
-            for item in items:
-                batch = crops.draw_one(epoch, item, self._team.threads)
-                here = batch.to(self._team.device)
-                planes = (here.noisy, here.noisy, here.groups)
-                estimate = self._network.run(*planes, sigma=here.sigma).cpu()
-                # The groups have served their purpose, and take more memory than all else.
-                kept = dataclasses.replace(batch, estimate=estimate, groups=batch.groups[:0])
-                batches.append(kept)
-        return join(batches)
+            estimate = self._network.run(here.noisy, here.noisy, here.groups, sigma=here.sigma)
+        # The groups have served their purpose, and take more memory than all else.
+        none = batch.groups[:0].clone()
+        return dataclasses.replace(batch, estimate=estimate.cpu(), groups=none)
 
     @property
     def _refinement(self) -> RefinementNet:

@@ -103,7 +103,9 @@ class Cuts:
     Parameters
     ----------
     draw : callable
-        Given the number of a set, counted from 1, returns its crops with their estimates.
+        Given the number of a set, counted from 1, and that of a crop, returns it with its estimate.
+    crops, sets : int
+        How many crops a set has, and how many sets there are.
     steps, epochs : int
         Steps of an epoch, and epochs that a set serves.
     size, side : int
@@ -116,8 +118,10 @@ class Cuts:
 
     def __init__(
         self,
-        draw: Callable[[int], Batch],
+        draw: Callable[[int, int], Batch],
         *,
+        crops: int,
+        sets: int,
         steps: int,
         epochs: int,
         size: int,
@@ -128,12 +132,14 @@ class Cuts:
         self.steps = steps
         self.crops_per_step = size
         self._draw = draw
+        self._crops = crops
+        self._last_set = sets
         self._epochs = epochs
         self._side = side
         self._seed = seed
         self._team = team
         self._ahead = ThreadPoolExecutor(1)
-        self._sets: dict[int, Future[Batch]] = {}
+        self._sets: dict[int, list[Future[Batch]]] = {}
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the epoch's minibatches."""
@@ -144,28 +150,33 @@ class Cuts:
             mine = self._team.shard(pieces)
             yield [join(mine)] if mine else []
 
-    def _set(self, number: int) -> Batch:
-        """Return a set of crops, and have the next one drawn."""
-        for wanted in (number, number + 1):
-            if wanted not in self._sets:
-                self._sets[wanted] = self._ahead.submit(self._draw, wanted)
-        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
-        return self._sets[number].result()
+    def close(self) -> None:
+        """Draw no more: whoever stops need not wait for a whole set."""
+        self._ahead.shutdown(cancel_futures=True)
 
-    def _piece(self, crops: Batch, rng: np.random.Generator) -> Batch:
-        item = int(rng.integers(len(crops)))
-        height, width = crops.clean.shape[-2:]
+    def _set(self, number: int) -> Sequence[Batch]:
+        """Return a set of crops, and have the next one drawn."""
+        for wanted in range(number, min(number + 1, self._last_set) + 1):
+            if wanted not in self._sets:
+                self._sets[wanted] = [
+                    self._ahead.submit(self._draw, wanted, item) for item in range(self._crops)
+                ]
+        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
+        return [crop.result() for crop in self._sets[number]]
+
+    def _piece(self, crops: Sequence[Batch], rng: np.random.Generator) -> Batch:
+        crop = crops[int(rng.integers(len(crops)))]
+        height, width = crop.clean.shape[-2:]
         top, left = (int(rng.integers(length - self._side + 1)) for length in (height, width))
         turns, flip = int(rng.integers(4)), bool(rng.integers(2))
 
         def cut(planes: Tensor) -> Tensor:
-            piece = planes[item : item + 1, :, top : top + self._side, left : left + self._side]
+            piece = planes[:, :, top : top + self._side, left : left + self._side]
             piece = torch.rot90(piece, turns, dims=(2, 3))
             return piece.flip(3) if flip else piece
 
-        sigmas = crops.sigmas[item : item + 1]
-        planes = (cut(crops.estimate), cut(crops.noisy))
-        return Batch(*planes, crops.groups[:0], cut(crops.clean), sigmas)
+        planes = (cut(crop.estimate), cut(crop.noisy))
+        return Batch(*planes, crop.groups, cut(crop.clean), crop.sigmas)
 
 
 def split(crops: Batch, size: int) -> list[Batch]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError
-from nlnet.model.loading import select_model
+from nlnet.model.family import Family
+from nlnet.model.loading import load_model, select_model
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
@@ -37,11 +38,25 @@ def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParamete
 
 
 def starting_refinement(settings: TrainingSettings) -> RefinementFunctions | None:
-    """Return the refinement that a recipe starts from, if its network has one."""
+    """Return the refinement that a recipe starts from, if its network has one.
+
+    It is that of the model `start`, if it has one of the same sizes, or a new one.
+    """
     config = settings.network
     if config.refinement is None:
         return None
+    begun = settings.start and _refinement_of(settings.start)
+    if begun and (begun.config, begun.channels) == (config.refinement, config.channels):
+        return begun
     return initial_refinement(config.refinement, config.channels, settings.seed)
+
+
+def _refinement_of(start: str) -> RefinementFunctions | None:
+    try:
+        model = load_model(start)
+    except ModelError:  # the name of several models, none of which has one
+        return None
+    return model.refinement if isinstance(model, Family) else None
 
 
 def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[StageParameters, ...]:

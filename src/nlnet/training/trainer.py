@@ -8,6 +8,7 @@ after any step continues to the same bits.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -73,9 +74,11 @@ class Trainer:
         if checkpoint is None:
             first = 0 if settings.start is None else settings.network.stages
             parameters = team.broadcast(lambda: starting_parameters(settings))
+            refinement = team.broadcast(lambda: starting_refinement(settings))
             self._progress = RunProgress(phase=first)
         else:
             # Only their shapes and precision matter.
+            refinement = None
             blank = tuple(
                 stage.astype(settings.precision) for stage in initial_parameters(settings.network)
             )
@@ -85,7 +88,7 @@ class Trainer:
             settings.network,
             *parameters,
             sigmas=settings.sigmas,
-            refinement=starting_refinement(settings),
+            refinement=refinement,
             threads=team.threads,
         ).to(team.device)
         self._phase_state = None
@@ -121,8 +124,13 @@ class Trainer:
         return True
 
     def _train_phase(self) -> bool:
+        number = self._progress.phase
+        phase = Phase(number, self._settings, self._network, self._crops, self._team)
+        with contextlib.closing(phase):
+            return self._train_epochs(phase)
+
+    def _train_epochs(self, phase: Phase) -> bool:
         progress = self._progress
-        phase = Phase(progress.phase, self._settings, self._network, self._crops, self._team)
         if self._phase_state is not None:
             phase.load_state(self._phase_state)
         epochs = phase.settings.epochs

@@ -1,0 +1,342 @@
+"""Training a refinement: by Muon, on pieces of crops, after the stages, to the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_training_run import at_call, crash
+from training_cases import assert_same_run, picture, read_lines, recipe, train, write_data
+
+from nlnet.errors import NLNetError
+from nlnet.evaluation.protocol import evaluate_folder
+from nlnet.model.family import Family
+from nlnet.model.loading import load_model
+from nlnet.model.model import Model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.parameters import initial_parameters
+from nlnet.network.refinement import RefinementConfig
+from nlnet.torch.refinement import initial_refinement
+from nlnet.training.checkpoints import load_checkpoint
+from nlnet.training.data import Batch, CropSource
+from nlnet.training.settings import (
+    VALIDATION_SIGMAS,
+    settings_from_mapping,
+)
+from nlnet.training.sources import Cuts
+from nlnet.training.start import starting_parameters, starting_refinement
+from nlnet.training.team import Team
+
+pytestmark = pytest.mark.numerical
+
+SIZES = RefinementConfig((8, 8), (1, 0), (0,))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Untrained stages to begin with."""
+    path = tmp_path_factory.mktemp("start") / "stages.safetensors"
+    config = NetworkConfig(stages=2, window=7)
+    Model(config, initial_parameters(config), sigma=25.0, name="stages").save(path)
+    return path
+
+
+def refining(start: Path | str, **changes: Any) -> dict[str, Any]:
+    """The tiny recipe, for a refinement; an epoch has 3 steps, and a set of crops serves two."""
+    values = recipe(
+        start=str(start),
+        sigmas=[5, 20, 80],
+        network={"refinement": SIZES.to_mapping()},
+        joint={"epochs": 0},
+        refinement={"epochs": 5, "batch": 2, "cut": 16, "reuse": 2, "often": [10, 30]},
+    )
+    del values["sigma"]
+    for key, value in changes.items():
+        values[key] = {**values[key], **value} if isinstance(value, dict) else value
+    return values
+
+
+@pytest.fixture(scope="module")
+def whole_run(data: Path, start: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recipe trained without interruption."""
+    run = tmp_path_factory.mktemp("run")
+    assert train(refining(start), data, run)
+    return run
+
+
+# --- A run ------------------------------------------------------------------------------------
+
+
+def test_a_run_learns_and_its_best_model_reaches_its_figure(
+    whole_run: Path, data: Path, start: Path
+) -> None:
+    lines = read_lines(whole_run)
+    assert [line["phase"] for line in lines] == ["refinement"] * 5
+    assert [line["val_psnr"] is None for line in lines] == [True, False, True, False, False]
+    assert lines[-1]["train_psnr"] > lines[0]["train_psnr"] + 1
+    family = load_model(whole_run / "best.safetensors")
+    assert isinstance(family, Family)
+    assert family.config.refinement == SIZES
+    assert family.provenance["recipe"] == (
+        f"from {start}, 5 epochs of Muon for the refinement, 4 fresh crops of 20x20"
+    )
+    assert settings_from_mapping(family.provenance["settings"]) == settings_from_mapping(
+        refining(start)
+    )
+    best = max(line["val_psnr"] or 0 for line in lines)
+    assert family.figures["validation_psnr"] == pytest.approx(best, abs=1e-4)
+    # What was measured on the validation images, once more through the engine's own way.
+    scores = [
+        evaluate_folder(data / "val", family.at(sigma), sigma).mean.psnr
+        for sigma in VALIDATION_SIGMAS
+    ]
+    assert np.mean(scores) == pytest.approx(best, abs=5e-3)
+
+
+def test_only_the_refinement_moves_and_begins_blind(
+    data: Path, tmp_path: Path, start: Path
+) -> None:
+    """For 0.3 of 15 steps, it does not see the estimate, and gamma rests."""
+    seen = []
+
+    def look() -> bool:
+        seen.append(load_checkpoint(tmp_path).network)
+        return False
+
+    train(refining(start, checkpoint_minutes=0), data, tmp_path, stop=look)
+    assert len(seen) == 15
+    head, gamma = "refinement.values.head_weights", "refinement.values.step_size"
+    # What is seen after a step is the checkpoint of the step before.
+    opened = [bool(network[head][:, :4].any()) for network in seen]
+    assert opened == [False] * 6 + [True] * 9
+    moved = [not torch.equal(network[gamma], seen[0][gamma]) for network in seen]
+    assert moved == opened
+    moving = {name for name in seen[0] if not torch.equal(seen[0][name], seen[-1][name])}
+    assert moving == {name for name in seen[0] if name.startswith("refinement.")}
+
+
+@pytest.mark.parametrize("stop_at", [1, 3, 5, 6, 14, 15])
+def test_a_run_goes_on_to_the_same_bits(
+    whole_run: Path, data: Path, tmp_path: Path, start: Path, stop_at: int
+) -> None:
+    """Within an epoch, at the end of one, of a set of crops, and of the run."""
+    values = refining(start)
+    assert not train(values, data, tmp_path, stop=at_call(stop_at, lambda: True))
+    with contextlib.suppress(RuntimeError):
+        train(values, data, tmp_path, resume=True, stop=at_call(3, crash))
+    assert train(values, data, tmp_path, resume=True)
+    assert_same_run(tmp_path, whole_run)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"joint": {"epochs": 1}},
+        {"refinement": {"average": 0.9, "epochs": 2}},
+        {"refinement": {"bfloat16": True, "epochs": 2}},
+        {"refinement": {"blind": 0.0, "epochs": 2, "cut": 20, "batch": 9}},
+    ],
+    ids=["joint", "average", "bfloat16", "whole"],
+)
+def test_recipes_of_all_kinds_go_on_to_the_same_bits(
+    data: Path, tmp_path: Path, start: Path, changes: dict[str, Any]
+) -> None:
+    values = refining(start, **changes)
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    assert train(values, data, whole)
+    assert not train(values, data, run, stop=at_call(2, lambda: True))
+    assert train(values, data, run, resume=True)
+    assert_same_run(run, whole)
+    phases = [line["phase"] for line in read_lines(whole)]
+    assert phases[0] == ("joint" if "joint" in changes else "refinement")
+    assert isinstance(load_model(run / "best.safetensors"), Family)
+
+
+def test_color(tmp_path: Path, start: Path) -> None:
+    data = write_data(tmp_path / "data", (26, 30, 3))
+    values = refining(start, network={"channels": 3}, refinement={"epochs": 1})
+    assert train(values, data, tmp_path / "run")
+    family = load_model(tmp_path / "run" / "best.safetensors")
+    assert isinstance(family, Family)
+    assert family.refinement is not None
+    assert family.refinement.channels == 3
+
+
+def test_a_refined_model_to_start_from_lends_its_stages(whole_run: Path) -> None:
+    """And its refinement to one of the same sizes; another one begins anew."""
+    best = whole_run / "best.safetensors"
+    family, settings = load_model(best), settings_from_mapping(refining(best))
+    assert isinstance(family, Family)
+    for stages, given in zip(starting_parameters(settings), family.sets, strict=True):
+        np.testing.assert_array_equal(stages[0].coefficients, given[0].coefficients)
+    sizes = RefinementConfig((16,), (1,), ())
+    others = settings_from_mapping(refining(best, network={"refinement": sizes.to_mapping()}))
+    for chosen, expected in (
+        (settings, family.refinement),
+        (others, initial_refinement(sizes, 1, others.seed)),
+    ):
+        begun = starting_refinement(chosen)
+        assert begun is not None
+        assert expected is not None
+        assert begun.tensors.keys() == expected.tensors.keys()
+        for name, values in expected.tensors.items():
+            np.testing.assert_array_equal(begun.tensors[name], values)
+
+
+def test_a_run_goes_on_without_the_model_it_started_from(
+    data: Path, tmp_path: Path, whole_run: Path
+) -> None:
+    start = tmp_path / "start.safetensors"
+    start.write_bytes((whole_run / "best.safetensors").read_bytes())
+    values = refining(start, refinement={"epochs": 1})
+    train(values, data, tmp_path / "whole")
+    train(values, data, tmp_path / "run", stop=at_call(1, lambda: True))
+    start.unlink()
+    assert train(values, data, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+# --- Crops and their pieces -------------------------------------------------------------------
+
+
+def test_no_more_crops_are_drawn_than_are_used(
+    data: Path, tmp_path: Path, start: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, int]] = []
+    honest = CropSource.draw_one
+
+    def draw_one(self: CropSource, epoch: int, item: int, threads: int | None) -> Batch:
+        drawn.append((epoch, item))
+        return honest(self, epoch, item, threads)
+
+    monkeypatch.setattr(CropSource, "draw_one", draw_one)
+    train(refining(start), data, tmp_path)
+    assert drawn == [(number, item) for number in (1, 2, 3) for item in range(4)]
+
+
+def make_crop(number: int, item: int, side: int = 20) -> Batch:
+    """Every pixel says where it is, and the planes are told apart by their sign and size."""
+    place = torch.arange(side * side, dtype=torch.float32).reshape(1, 1, side, side)
+    place += 1000 * (10 * number + item)
+    sigma = torch.tensor([float(10 * number + item)], dtype=torch.float64)
+    return Batch(-place, place, torch.zeros(0, side, side, 4, 2), place / 2, sigma)
+
+
+def make_cuts(draw: Any = make_crop, **changes: Any) -> Cuts:
+    options = {"crops": 3, "sets": 2, "steps": 40, "epochs": 2, "size": 5, "side": 8, "seed": (7,)}
+    return Cuts(draw, **{**options, **changes}, team=Team(threads=1))
+
+
+def test_pieces_are_of_all_crops_of_their_set_in_all_orientations() -> None:
+    cuts = make_cuts()
+    orientations = set()
+    for epoch in range(4):
+        sigmas: set[float] = set()
+        for (batch,) in cuts.epoch(epoch, 0):
+            assert batch.clean.shape == (5, 1, 8, 8)
+            assert torch.equal(batch.estimate, -batch.noisy)
+            assert torch.equal(batch.clean, batch.noisy / 2)
+            for piece, sigma in zip(batch.noisy[:, 0], batch.sigmas.tolist(), strict=True):
+                corner = piece.min()
+                assert int(corner) // 1000 == sigma
+                down, right = float(piece[1, 0] - piece[0, 0]), float(piece[0, 1] - piece[0, 0])
+                orientations.add((down, right))
+                assert sorted((abs(down), abs(right))) == [1, 20]
+            sigmas |= set(batch.sigmas.tolist())
+        number = 1 + epoch // 2
+        assert sigmas == {10.0 * number + item for item in range(3)}
+    assert len(orientations) == 8
+    cuts.close()
+
+
+def test_pieces_follow_from_their_place_alone() -> None:
+    whole, later = make_cuts(), make_cuts()
+    wanted = [batch.noisy for (batch,) in whole.epoch(3, 0)]
+    found = [batch.noisy for (batch,) in later.epoch(3, 25)]
+    assert len(found) == 15
+    assert all(map(torch.equal, wanted[25:], found))
+    assert not torch.equal(wanted[0], next(iter(whole.epoch(2, 0)))[0].noisy)
+    whole.close()
+    later.close()
+
+
+def test_whoever_stops_does_not_wait_for_a_whole_set() -> None:
+    drawn, stopped = [], threading.Event()
+
+    def draw(number: int, item: int) -> Batch:
+        drawn.append((number, item))
+        if number == 2:
+            stopped.wait(10)
+        return make_crop(number, item)
+
+    cuts = make_cuts(draw)
+    next(iter(cuts.epoch(0, 0)))
+    timer = threading.Timer(0.1, stopped.set)
+    timer.start()
+    cuts.close()
+    timer.join()
+    assert [item for number, item in drawn if number == 2] in ([], [0])
+
+
+def test_half_of_the_crops_have_noise_that_is_often() -> None:
+    settings = settings_from_mapping(refining("gray"))
+    often = settings.refinement.often
+    assert often == (10.0, 30.0)
+    drawn = np.array([settings.draw_sigma(1, item, often) for item in range(4000)])
+    assert drawn.min() < 5.2
+    assert drawn.max() > 77
+    inside = np.log(30 / 10) / np.log(80 / 5)
+    share = np.mean((drawn >= 10) & (drawn <= 30))
+    assert share == pytest.approx(0.5 + 0.5 * inside, abs=0.03)
+    crops = CropSource([picture(n)[np.newaxis] for n in range(2)], settings)
+    crop = crops.draw_one(1, 3, 1)
+    assert crop.sigma == drawn[3]
+    assert crop.clean.shape == (1, 1, 20, 20)
+
+
+# --- Settings ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"refinement": {"epochs": 0}}, "'refinement.epochs' is 0, but must be above 0 just where"),
+        ({"network": {"refinement": None}}, "'refinement.epochs' is 5, but must be above 0 just"),
+        ({"refinement": {"cut": 18}}, "'refinement.cut' is 18, but must be a multiple of 4, at"),
+        ({"refinement": {"cut": 24}}, "'refinement.cut' is 24, .* at most the crop's 20"),
+        ({"refinement": {"cut": 0}}, "'refinement.cut' is 0, but must be at least 1"),
+        ({"refinement": {"reuse": 0}}, "'refinement.reuse' is 0"),
+        ({"refinement": {"blind": 1.5}}, "'refinement.blind' is 1.5, but must be from 0 to 1"),
+        ({"refinement": {"often": [10]}}, "'refinement.often' is .*, but must be two, ascending"),
+        ({"refinement": {"often": [30, 10]}}, "'refinement.often' is"),
+        ({"refinement": {"often": [0, 10]}}, "'refinement.often' is .* above 0"),
+        ({"refinement": {"often": [1, 5, 10]}}, "'refinement.often' is"),
+        ({"refinement": {"often": 10}}, "'refinement.often' is 10, but must be an array"),
+        ({"refinement": {"optimizer": "adam"}}, "'refinement.optimizer' is 'adam', .* be muon"),
+        ({"refinement": {"bfloat16": 1}}, "'refinement.bfloat16' is 1, but must be of type bool"),
+        ({"refinement": {"cuts": 16}}, "Unknown setting 'refinement.cuts'"),
+        ({"joint": {"optimizer": "muon"}}, "'joint.optimizer' is 'muon', but must be adam"),
+        ({"greedy": {"optimizer": "muon"}}, "'greedy.optimizer' is 'muon', but must be adam or"),
+        ({"precision": "float64"}, "'precision' is 'float64', but must be float32, for a refine"),
+        ({"sigmas": [], "sigma": 25}, r"'sigmas' is \(\), but must be given, for a refinement"),
+        ({"network": {"refinement": {"widths": [9]}}}, r"widths are \[9\], but must be 1 to 4"),
+    ],
+)
+def test_a_wrong_recipe_is_one_sentence(changes: dict[str, Any], sentence: str) -> None:
+    values = refining("gray", **changes)
+    if not values["network"]["refinement"]:
+        del values["network"]["refinement"]
+    with pytest.raises(NLNetError, match=sentence) as caught:
+        settings_from_mapping(values)
+    assert str(caught.value).count(". ") == 0
+    assert str(caught.value).endswith(".")
