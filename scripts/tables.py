@@ -35,7 +35,10 @@ _SETS = {"bsd68": "BSD68", "set12": "Set12"}
 NONE = "\N{EN DASH}"
 _GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus")
 _COLOR = ("color-5x5", "color", "color-plus")
-_ONE_MODEL = "`gray`, `gray-plus` and `color` are one model each, for every sigma."
+_ONE_MODEL = (
+    "`gray`, `gray-plus`, `color` and `color-plus` are one model each, for every sigma; those with "
+    "a plus go beyond the paper, with [a refinement]({}#the-refinement) after its stages."
+)
 
 
 def main() -> None:
@@ -61,7 +64,7 @@ def format_page() -> str:
     parts = [
         "# Results",
         "Mean PSNR in dB, higher is better. The best of each column is bold; in parentheses, the "
-        f"difference from the paper. {_ONE_MODEL}",
+        f"difference from the paper. {_ONE_MODEL.format('how_it_works.md')}",
         "## BSD68, gray",
         format_table(GRAY, _GRAY),
         "## BSD68, color",
@@ -91,7 +94,8 @@ def format_summary() -> str:
     return "\n\n".join(
         [
             "Mean PSNR in dB on BSD68, higher is better. The best of each column is bold; in "
-            f"parentheses, the difference from the paper. {_ONE_MODEL} "
+            f"parentheses, the difference from the paper. "
+            f"{_ONE_MODEL.format('docs/how_it_works.md')} "
             "[Results](docs/results.md) says how it is measured.",
             "### Gray",
             format_table(GRAY, _GRAY),

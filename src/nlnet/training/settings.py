@@ -77,6 +77,7 @@ class PhaseSettings:
 class RefinementSettings(PhaseSettings):
     """How the refinement is optimised, with the stages as they are.
 
+    It begins as that of the model `start`, if one is named; one for gray can begin one for color.
     Every crop has noise of its own: half of them of a sigma between the two of `often`, if given. A
     step sees `batch` pieces of side `cut`; each set of crops serves `reuse` epochs. For the share
     `blind` of the phase it sees the noisy image alone. `bfloat16` computes its layers with fewer
@@ -85,6 +86,7 @@ class RefinementSettings(PhaseSettings):
 
     optimizer: Literal["adam", "lbfgs", "muon"] = "muon"
     epochs: int = 0
+    start: str | None = None
     cut: int = 96
     reuse: int = 8
     often: tuple[float, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_part
 from nlnet.network.potentials import fit_mixtures, gaussians
-from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
+from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions, scales_at
 from nlnet.torch.refinement import initial_refinement
 from nlnet.training.settings import TrainingSettings
 
@@ -40,23 +41,42 @@ def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParamete
 def starting_refinement(settings: TrainingSettings) -> RefinementFunctions | None:
     """Return the refinement that a recipe starts from, if its network has one.
 
-    It is that of the model `start`, if it has one of the same sizes, or a new one.
+    It is a new one, or that of a model: one for gray becomes one for color.
     """
-    config = settings.network
+    config, start = settings.network, settings.refinement.start
     if config.refinement is None:
         return None
-    begun = settings.start and _refinement_of(settings.start)
-    if begun and (begun.config, begun.channels) == (config.refinement, config.channels):
+    begun = initial_refinement(config.refinement, config.channels, settings.seed)
+    if start is None:
         return begun
-    return initial_refinement(config.refinement, config.channels, settings.seed)
+    model = load_model(start)
+    known = model.refinement if isinstance(model, Family) else None
+    if known is None or known.config != config.refinement or known.channels > config.channels:
+        raise ModelError(f"The model {start!r} to start from has no refinement of these sizes.")
+    return known if known.channels == config.channels else color_refinement(known, begun)
 
 
-def _refinement_of(start: str) -> RefinementFunctions | None:
-    try:
-        model = load_model(start)
-    except ModelError:  # the name of several models, none of which has one
-        return None
-    return model.refinement if isinstance(model, Family) else None
+def color_refinement(gray: RefinementFunctions, begun: RefinementFunctions) -> RefinementFunctions:
+    """Return a refinement for color that does, at first, to the luminance what one for gray does.
+
+    The colors are left as they are: their part of the first and the last layer begins with zeros.
+    """
+    noise = float(np.linalg.norm(color.OPPONENT[0]))  # of the luminance, beside that of the image
+    tensors = {name: tensor.copy() for name, tensor in gray.tensors.items()}
+    for layer in gray.config.layers(gray.channels):
+        if layer.varies:  # its functions are of the noise of the luminance now
+            slopes = tensors[f"{layer.name}.slopes"]
+            tensors[f"{layer.name}.biases"] += np.float32(math.log(noise)) * slopes
+    head, tail = (np.zeros_like(begun.tensors[f"{name}.weights"]) for name in ("head", "tail"))
+    scale = scales_at(noise * REFERENCE_SIGMA).image / scales_at(REFERENCE_SIGMA).image / noise
+    for place in (0, 1):  # x and y: four pixels of the luminance, then those of the colors
+        own = gray.tensors["head.weights"][:, 4 * place : 4 * place + 4]
+        head[:, 12 * place : 12 * place + 4] = np.float32(scale) * own
+    tail[:4] = np.float32(noise) * gray.tensors["tail.weights"]
+    biases = np.zeros_like(begun.tensors["tail.biases"])
+    biases[:4] = np.float32(noise) * gray.tensors["tail.biases"]
+    tensors |= {"head.weights": head, "tail.weights": tail, "tail.biases": biases}
+    return RefinementFunctions(begun.config, begun.channels, tensors)
 
 
 def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[StageParameters, ...]:
