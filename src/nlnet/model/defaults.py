@@ -5,6 +5,6 @@ FAST, BEST = QUALITIES = ("fast", "best")
 
 FAMILIES = {
     FAST: {1: "gray", 3: "color"},
-    BEST: {1: "gray-plus", 3: "color"},
+    BEST: {1: "gray-plus", 3: "color-plus"},
 }
 """The model of a quality, by the number of channels."""
