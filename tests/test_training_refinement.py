@@ -21,7 +21,7 @@ from nlnet.model.model import Model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 from nlnet.network.refinement import RefinementConfig
-from nlnet.torch.refinement import initial_refinement
+from nlnet.torch.refinement import RefinementNet, initial_refinement
 from nlnet.training.checkpoints import load_checkpoint
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.settings import (
@@ -172,18 +172,17 @@ def test_color(tmp_path: Path, start: Path) -> None:
     assert family.refinement.channels == 3
 
 
-def test_a_refined_model_to_start_from_lends_its_stages(whole_run: Path) -> None:
-    """And its refinement to one of the same sizes; another one begins anew."""
+def test_a_refined_model_lends_its_stages_and_its_refinement(whole_run: Path) -> None:
+    """The latter only if it is asked for; otherwise a refinement begins anew."""
     best = whole_run / "best.safetensors"
     family, settings = load_model(best), settings_from_mapping(refining(best))
     assert isinstance(family, Family)
     for stages, given in zip(starting_parameters(settings), family.sets, strict=True):
         np.testing.assert_array_equal(stages[0].coefficients, given[0].coefficients)
-    sizes = RefinementConfig((16,), (1,), ())
-    others = settings_from_mapping(refining(best, network={"refinement": sizes.to_mapping()}))
+    lent = settings_from_mapping(refining(best, refinement={"start": str(best)}))
     for chosen, expected in (
-        (settings, family.refinement),
-        (others, initial_refinement(sizes, 1, others.seed)),
+        (settings, initial_refinement(SIZES, 1, settings.seed)),
+        (lent, family.refinement),
     ):
         begun = starting_refinement(chosen)
         assert begun is not None
@@ -191,6 +190,37 @@ def test_a_refined_model_to_start_from_lends_its_stages(whole_run: Path) -> None
         assert begun.tensors.keys() == expected.tensors.keys()
         for name, values in expected.tensors.items():
             np.testing.assert_array_equal(begun.tensors[name], values)
+
+
+def test_a_refinement_of_other_sizes_cannot_be_lent(whole_run: Path, start: Path) -> None:
+    best = str(whole_run / "best.safetensors")
+    other = {"refinement": RefinementConfig((16,), (1,), ()).to_mapping()}
+    for network, lender in ((other, best), ({}, str(start))):
+        values = refining(start, network=network, refinement={"start": lender})
+        with pytest.raises(NLNetError, match="no refinement of these sizes"):
+            starting_refinement(settings_from_mapping(values))
+
+
+def test_a_refinement_for_gray_begins_one_for_color(whole_run: Path, start: Path) -> None:
+    """At first, it does to the luminance what the gray one does, and nothing to the colors."""
+    best = whole_run / "best.safetensors"
+    gray = load_model(best)
+    assert isinstance(gray, Family)
+    assert gray.refinement is not None
+    values = refining(start, network={"channels": 3}, refinement={"start": str(best)})
+    color = starting_refinement(settings_from_mapping(values))
+    assert color is not None
+    rng = np.random.default_rng(0)
+    planes = torch.from_numpy(rng.uniform(0, 255, (2, 1, 3, 16, 20)).astype(np.float32))
+    estimate, noisy = planes
+    # At the reference, where the scales of both agree; the luminance has less noise.
+    noise = torch.tensor([25.0])
+    refined = RefinementNet(color)(estimate, noisy, noise)
+    alone = RefinementNet(gray.refinement)(estimate[:, :1], noisy[:, :1], noise * 3**-0.5)
+    torch.testing.assert_close(refined[:, :1], alone, rtol=0, atol=1e-3)
+    step = refined[:, 1:] - estimate[:, 1:]
+    gamma = step / (noisy[:, 1:] - estimate[:, 1:])
+    assert float(gamma.std()) < 1e-3
 
 
 def test_a_run_goes_on_without_the_model_it_started_from(

@@ -63,10 +63,11 @@ def color_refinement(gray: RefinementFunctions, begun: RefinementFunctions) -> R
     """
     noise = float(np.linalg.norm(color.OPPONENT[0]))  # of the luminance, beside that of the image
     tensors = {name: tensor.copy() for name, tensor in gray.tensors.items()}
+    lower = np.float32(math.log(noise))  # values are functions of the luminance's noise now
+    tensors["step_size"][0] += lower * tensors["step_size"][1]
     for layer in gray.config.layers(gray.channels):
-        if layer.varies:  # its functions are of the noise of the luminance now
-            slopes = tensors[f"{layer.name}.slopes"]
-            tensors[f"{layer.name}.biases"] += np.float32(math.log(noise)) * slopes
+        if layer.varies:
+            tensors[f"{layer.name}.biases"] += lower * tensors[f"{layer.name}.slopes"]
     head, tail = (np.zeros_like(begun.tensors[f"{name}.weights"]) for name in ("head", "tail"))
     scale = scales_at(noise * REFERENCE_SIGMA).image / scales_at(REFERENCE_SIGMA).image / noise
     for place in (0, 1):  # x and y: four pixels of the luminance, then those of the colors
