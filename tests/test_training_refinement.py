@@ -215,8 +215,9 @@ def test_a_refinement_for_gray_begins_one_for_color(whole_run: Path, start: Path
     estimate, noisy = planes
     # At the reference, where the scales of both agree; the luminance has less noise.
     noise = torch.tensor([25.0])
-    refined = RefinementNet(color)(estimate, noisy, noise)
-    alone = RefinementNet(gray.refinement)(estimate[:, :1], noisy[:, :1], noise * 3**-0.5)
+    with torch.no_grad():
+        refined = RefinementNet(color)(estimate, noisy, noise)
+        alone = RefinementNet(gray.refinement)(estimate[:, :1], noisy[:, :1], noise * 3**-0.5)
     torch.testing.assert_close(refined[:, :1], alone, rtol=0, atol=1e-3)
     step = refined[:, 1:] - estimate[:, 1:]
     gamma = step / (noisy[:, 1:] - estimate[:, 1:])
