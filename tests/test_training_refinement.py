@@ -260,7 +260,7 @@ def make_crop(number: int, item: int, side: int = 20) -> Batch:
     place = torch.arange(side * side, dtype=torch.float32).reshape(1, 1, side, side)
     place += 1000 * (10 * number + item)
     sigma = torch.tensor([float(10 * number + item)], dtype=torch.float64)
-    return Batch(-place, place, torch.zeros(0, side, side, 4, 2), place / 2, sigma)
+    return Batch(-place, place, torch.zeros(0, side, side, 4, 2), place / 2, sigma, 3 * sigma)
 
 
 def make_cuts(draw: Any = make_crop, **changes: Any) -> Cuts:
@@ -277,6 +277,7 @@ def test_pieces_are_of_all_crops_of_their_set_in_all_orientations() -> None:
             assert batch.clean.shape == (5, 1, 8, 8)
             assert torch.equal(batch.estimate, -batch.noisy)
             assert torch.equal(batch.clean, batch.noisy / 2)
+            assert torch.equal(batch.errors, 3 * batch.sigmas)
             for piece, sigma in zip(batch.noisy[:, 0], batch.sigmas.tolist(), strict=True):
                 corner = piece.min()
                 assert int(corner) // 1000 == sigma

@@ -22,6 +22,7 @@ const Part kParts[] = {
     {"flow", check::check_flow, nullptr},
     {"schedule", check::check_schedule, nullptr},
     {"jobs", check::check_jobs, nullptr},
+    {"gradients", check::check_gradients, nullptr},
 };
 
 int run(const char *wanted, bool timed, uint64_t seed, int rounds) {

@@ -110,6 +110,7 @@ void check_convolve(const nlnet::Kernels &kernels, int rounds, Random random, Re
 void time_convolve(const nlnet::Kernels &kernels);
 void check_flow(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_schedule(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_gradients(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 
 }  // namespace check

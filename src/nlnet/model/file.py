@@ -21,7 +21,8 @@ version, and since version 2
 A model for one sigma has no functions of sigma. One for every sigma has all tensors as functions of
 the same sigmas, with an axis more, the first. Since version 3 it may have a refinement, whose sizes
 are in the config, and whose tensors have the names of `nlnet.network.refinement.tensor_shapes`
-behind ``refinement.``. They and the coefficients, which are most of the file, are float16 then.
+behind ``refinement.``. They, the filters and the coefficients, most of the file, are float16 then,
+and the filters lack their last value, minus the sum of the others: a rounded filter has zero mean.
 
 There is a single key because safetensors writes several in random order. Files of earlier versions
 can be read, and what can be said in version 2 is written in it.
@@ -83,6 +84,7 @@ def encode(
         tensors = {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
     if refinement is not None:
         tensors |= {_REFINEMENT + name: each for name, each in refinement.tensors.items()}
+        tensors["filters"] = tensors["filters"][..., :-1]
         for name in filter(_is_short, tensors):
             tensors[name] = _shortened(name, tensors[name])
     fields: dict[str, Any] = {
@@ -252,13 +254,14 @@ def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
     config = header.config
     stages, filters = config.stages, config.filter_count
     sets = (len(header.sigmas),) if header.sigmas else ()
-    following = {}
+    following, pixels = {}, config.patch_size**2
     if config.refinement is not None:
+        pixels -= 1
         shapes = tensor_shapes(config.refinement, config.channels)
         following = {_REFINEMENT + name: shape for name, shape in shapes.items()}
     return {
         **following,
-        "filters": (*sets, stages, filters, config.patch_size**2),
+        "filters": (*sets, stages, filters, pixels),
         "group_weights": (*sets, stages, config.group_size),
         "coefficients": (*sets, stages, config.channels, filters, config.free_coefficients),
         "step_sizes": (*sets, stages),
@@ -282,7 +285,7 @@ def _read_tensors(file: Any, header: Header) -> _Tensors:
 
 def _is_short(name: str) -> bool:
     """Tell whether a tensor is float16 in a file with a refinement."""
-    return name == "coefficients" or name.startswith(_REFINEMENT)
+    return name in ("coefficients", "filters") or name.startswith(_REFINEMENT)
 
 
 def _shortened(name: str, tensor: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
@@ -304,12 +307,15 @@ def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunc
 
 
 def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters, ...]:
+    filters: FloatArray = tensors["filters"].astype(np.float32, copy=False)
     coefficients: FloatArray = tensors["coefficients"].astype(np.float32, copy=False)
+    if config.refinement is not None:
+        filters = np.concatenate([filters, -filters.sum(axis=-1, keepdims=True)], axis=-1)
     if config.odd:
         coefficients = odd_from_half(coefficients, config.rbf_count)
     return tuple(
         StageParameters(
-            filters=tensors["filters"][stage],
+            filters=filters[stage],
             group_weights=tensors["group_weights"][stage],
             coefficients=coefficients[stage],
             step_size=float(tensors["step_sizes"][stage]),

@@ -21,6 +21,7 @@ from nlnet.inputs import from_planes, to_planes
 from nlnet.network import color
 from nlnet.network.matching import find_groups
 from nlnet.noise import add_noise
+from nlnet.training.loss import squared_errors
 from nlnet.training.settings import TrainingSettings
 
 TRAINING_FOLDERS = ("train", "test")
@@ -35,7 +36,8 @@ class Batch:
     """Working planes and their groups, and the clean images in gray or RGB.
 
     `estimate` is what enters the first stage that is run: the noisy planes, unless that is a later
-    stage than the network's first.
+    stage than the network's first. `errors` are its mean squared errors, as gray or RGB; of an
+    image that is a piece of a crop, those of the whole crop.
     """
 
     estimate: Tensor  # (B, C, H, W)
@@ -43,6 +45,7 @@ class Batch:
     groups: Tensor  # (B, H, W, K, 2)
     clean: Tensor  # (B, C, H, W)
     sigmas: Tensor  # (B,), on the CPU
+    errors: Tensor  # (B,)
 
     def __len__(self) -> int:
         return len(self.clean)
@@ -69,6 +72,7 @@ class Batch:
             change(self.groups),
             change(self.clean),
             change(self.sigmas),
+            change(self.errors),
         )
 
 
@@ -80,6 +84,7 @@ def join(batches: Sequence[Batch]) -> Batch:
         torch.cat([batch.groups for batch in batches]),
         torch.cat([batch.clean for batch in batches]),
         torch.cat([batch.sigmas for batch in batches]),
+        torch.cat([batch.errors for batch in batches]),
     )
 
 
@@ -210,10 +215,12 @@ def make_batch(
         planes = color.transform(planes, color.OPPONENT)
     groups = find_groups(planes[:, 0], config, threads)
     noisy_planes = torch.from_numpy(planes)
+    exact = torch.from_numpy(clean.astype(settings.precision))
     return Batch(
         noisy_planes,
         noisy_planes,
         torch.from_numpy(groups),
-        torch.from_numpy(clean.astype(settings.precision)),
+        exact,
         torch.full((len(clean),), sigma, dtype=torch.float64),
+        squared_errors(torch.from_numpy(noisy), exact),
     )

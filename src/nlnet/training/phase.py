@@ -16,7 +16,7 @@ from nlnet.errors import ModelError
 from nlnet.torch import NLNet
 from nlnet.torch.refinement import RefinementNet
 from nlnet.training.data import Batch, CropSource
-from nlnet.training.loss import negative_psnr
+from nlnet.training.loss import negative_psnr, negative_psnr_near, squared_errors
 from nlnet.training.optimizers import make_optimizer
 from nlnet.training.settings import PhaseSettings, RefinementSettings, TrainingSettings
 from nlnet.training.sources import BatchSource, Cuts, Fresh, FullBatch, Shuffled, split
@@ -98,7 +98,8 @@ class Phase:
     def negative_psnr(self, batch: Batch, *, whole: bool) -> Tensor:
         """Negative PSNR of every image of a batch, after the phase's last stage.
 
-        `whole` runs all stages up to it; otherwise only those that the phase trains.
+        `whole` runs all stages up to it; otherwise only those that the phase trains, and images
+        that are pieces count as parts of their crops.
         """
         here = batch.to(self._team.device)
         first = 0 if whole else self._first
@@ -110,7 +111,10 @@ class Phase:
         if isinstance(self.settings, RefinementSettings):
             self._refinement.coarse = self.settings.bfloat16 and not whole
             planes = self._network.refine(planes, here.noisy, here.sigmas)
-        return negative_psnr(self._network.from_working_planes(planes), here.clean)
+        images = self._network.from_working_planes(planes)
+        if isinstance(self.settings, RefinementSettings) and not whole:
+            return negative_psnr_near(images, here.clean, here.errors)
+        return negative_psnr(images, here.clean)
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
@@ -212,9 +216,10 @@ class Phase:
         here = batch.to(self._team.device)
         with torch.no_grad():
             estimate = self._network.run(here.noisy, here.noisy, here.groups, sigma=here.sigma)
+            errors = squared_errors(self._network.from_working_planes(estimate), here.clean)
         # The groups have served their purpose, and take more memory than all else.
         none = batch.groups[:0].clone()
-        return dataclasses.replace(batch, estimate=estimate.cpu(), groups=none)
+        return dataclasses.replace(batch, estimate=estimate.cpu(), groups=none, errors=errors.cpu())
 
     @property
     def _refinement(self) -> RefinementNet:

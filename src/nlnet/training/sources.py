@@ -176,7 +176,7 @@ class Cuts:
             return piece.flip(3) if flip else piece
 
         planes = (cut(crop.estimate), cut(crop.noisy))
-        return Batch(*planes, crop.groups, cut(crop.clean), crop.sigmas)
+        return Batch(*planes, crop.groups, cut(crop.clean), crop.sigmas, crop.errors)
 
 
 def split(crops: Batch, size: int) -> list[Batch]:
