@@ -24,6 +24,7 @@ from nlnet.network.refinement import RefinementConfig
 from nlnet.torch.refinement import RefinementNet, initial_refinement
 from nlnet.training.checkpoints import load_checkpoint
 from nlnet.training.data import Batch, CropSource
+from nlnet.training.provenance import summarize
 from nlnet.training.settings import (
     VALIDATION_SIGMAS,
     settings_from_mapping,
@@ -93,6 +94,8 @@ def test_a_run_learns_and_its_best_model_reaches_its_figure(
     assert settings_from_mapping(family.provenance["settings"]) == settings_from_mapping(
         refining(start)
     )
+    begun = settings_from_mapping(refining(start, refinement={"start": "gray-plus"}))
+    assert "5 epochs of Muon for the refinement from that of gray-plus on, 4" in summarize(begun)
     best = max(line["val_psnr"] or 0 for line in lines)
     assert family.figures["validation_psnr"] == pytest.approx(best, abs=1e-4)
     # What was measured on the validation images, once more through the engine's own way.

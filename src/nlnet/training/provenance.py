@@ -64,7 +64,9 @@ def summarize(settings: TrainingSettings) -> str:
     if settings.joint.epochs:
         steps.append(f"{_count(settings.joint)} jointly")
     if settings.refinement.epochs:
-        steps.append(f"{_count(settings.refinement)} for the refinement")
+        begun = settings.refinement.start
+        after = "" if begun is None else f" from that of {begun} on"
+        steps.append(f"{_count(settings.refinement)} for the refinement{after}")
     return f"{', '.join(steps)}, {crops}"
 
 
