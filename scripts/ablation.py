@@ -1,6 +1,7 @@
-"""The table of ablations: ``python -m scripts.ablation``.
+"""The tables of ablations: ``python -m scripts.ablation``.
 
-Writes what ``docs/results/ablation.json`` (``python -m benchmarks.ablation``) says into
+Writes what ``docs/results/ablation.json`` (``python -m benchmarks.ablation``) and
+``docs/results/refinements.json`` (``python -m benchmarks.refinements``) say into
 ``docs/ablations.md``.
 """
 
@@ -11,34 +12,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.ablation import RESULTS
+from benchmarks.refinements import RESULTS as REFINEMENTS
 from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
 
 PAGE = PROJECT / "docs" / "ablations.md"
+_Rows = Sequence[Mapping[str, Any]]
 
 
 def main() -> None:
     """Write the page."""
-    PAGE.write_text(fill_in(PAGE.read_text(), json.loads(RESULTS.read_text())))
+    known = (json.loads(path.read_text()) for path in (RESULTS, REFINEMENTS))
+    PAGE.write_text(fill_in(PAGE.read_text(), *known))
 
 
-def fill_in(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page with a table of these rows."""
-    header = ("network", "parameters", "steps", "seed", "validation PSNR, dB")
-    table = format_table(
+def fill_in(page: str, stages: _Rows, refinements: _Rows) -> str:
+    """Return the page with a table of each of both kinds of rows."""
+    counts = ("parameters", "steps", "seed")
+    page = insert_block(page, "ablations", _table("network", counts, stages))
+    counts = ("parameters", "multiplications", "epochs", "steps", "seed")
+    return insert_block(page, "refinements", _table("refinement", counts, refinements))
+
+
+def _table(what: str, counts: Sequence[str], rows: _Rows) -> str:
+    header = (what, *(_HEADINGS.get(name, name) for name in counts), "validation PSNR, dB")
+    return format_table(
         header,
         (
-            (
-                row["name"],
-                f"{row['parameters']:,}",
-                str(row["steps"]),
-                str(row["seed"]),
-                f"{row['validation_psnr']:.3f}",
-            )
+            (row["name"], *(f"{row[name]:,}" for name in counts), f"{row['validation_psnr']:.3f}")
             for row in rows
         ),
     )
-    return insert_block(page, "ablations", table)
+
+
+_HEADINGS = {"multiplications": "multiply-adds a pixel"}
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ NONE = "\N{EN DASH}"
 _GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus")
 _COLOR = ("color-5x5", "color", "color-plus")
 _ONE_MODEL = (
-    "`gray`, `gray-plus`, `color` and `color-plus` are one model each, for every sigma; the last "
-    "goes beyond the paper, with [a refinement]({}#the-refinement) after its stages."
+    "`gray`, `gray-plus`, `color` and `color-plus` are one model each, for every sigma; the two "
+    "named plus go beyond the paper: [a refinement]({}#the-refinement) follows their stages."
 )
 
 

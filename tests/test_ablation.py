@@ -10,11 +10,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from benchmarks import refinements  # noqa: E402
 from benchmarks.ablation import RESULTS, ROWS, Network, _settings, train  # noqa: E402
 from benchmarks.gated_stage import Ingredients, Pointwise, _spread, _summed  # noqa: E402
+from nlnet.model.loading import load_model  # noqa: E402
 from nlnet.network.config import NetworkConfig  # noqa: E402
+from nlnet.network.refinement import RefinementConfig  # noqa: E402
 from nlnet.torch.plain import flat_members  # noqa: E402
-from nlnet.training.data import CropSource  # noqa: E402
+from nlnet.training.data import CropSource, Pictures  # noqa: E402
 from nlnet.training.settings import DataSettings  # noqa: E402
 from scripts.ablation import PAGE, fill_in  # noqa: E402
 
@@ -72,6 +75,38 @@ def test_gradients_of_the_table_are_those_of_differences():
 
 def test_the_page_shows_the_committed_results():
     page = PAGE.read_text()
-    rows = json.loads(RESULTS.read_text())
-    assert fill_in(page, rows) == page
-    assert {row["name"] for row in rows} <= set(ROWS)
+    stages, following = (json.loads(path.read_text()) for path in (RESULTS, refinements.RESULTS))
+    assert fill_in(page, stages, following) == page
+    assert {row["name"] for row in stages} <= set(ROWS)
+    assert {row["name"] for row in following} <= set(refinements.ROWS)
+
+
+def test_refinements_differ_in_one_thing_at_a_time():
+    shipped = refinements.Variant()
+    assert load_model("color-plus").config.refinement == shipped.sizes
+    variants = [each for each in refinements.ROWS.values() if each not in (None, shipped)]
+    assert len(variants) == len(refinements.ROWS) - 2
+    for variant in variants:
+        assert (variant.sizes == shipped.sizes) != (variant.blind == shipped.blind)
+        assert refinements.recipe(variant, 3).refinement.blind == variant.blind
+
+
+def test_multiplications_of_a_refinement():
+    variant = refinements.Variant(RefinementConfig((16, 32), (1, 2), (1,)))
+    half = 9 * (8 * 16 + 4 * 16 * 16 + 16 * 4)  # first layer, two blocks, last layer
+    quarter = 4 * 16 * 32 + 9 * 4 * 32 * 32 + 32 * 4 * 16  # halved, two blocks, doubled
+    assert variant.multiplications == half / 4 + quarter / 16
+
+
+def test_a_refinement_is_measured():
+    rng = np.random.default_rng(0)
+    pictures = Pictures(*2 * ([rng.integers(0, 256, (1, 192, 192), np.uint8)],))
+    small = refinements.Variant(RefinementConfig((8,), (0,), ()), blind=0.0)
+    settings = dataclasses.replace(
+        refinements.recipe(small, 1), data=DataSettings(crop=96, crops=8)
+    )
+    row = refinements.measure(settings, pictures, trained=True)
+    alone = refinements.measure(settings, pictures, trained=False)
+    assert (row["epochs"], row["steps"], alone["steps"]) == (1, 1, 0)
+    assert row["parameters"] > alone["parameters"] == 0
+    assert row["validation_psnr"] != alone["validation_psnr"]

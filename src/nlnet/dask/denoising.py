@@ -69,8 +69,8 @@ def denoise(
     array : dask array
         (H, W) for grayscale or (H, W, 3) for RGB; of the dtypes of `nlnet.denoise`. A chunk is
         worked on with a halo of the network's reach: 170 pixels on each side for 5x5 patches, 180
-        for 7x7, 218 for ``color-plus``. Small chunks are therefore expensive (2000 pixels wide: 1.4
-        times the work), and chunks smaller than the halo are joined first.
+        for 7x7, 48 more with a refinement. Small chunks are therefore expensive (2000 pixels wide:
+        1.4 times the work), and chunks smaller than the halo are joined first.
     sigma : float or array, optional
         Standard deviation of white noise in the array's own units; with ``noise="camera"``, of the
         correlated noise. One for all pages, or an array with one for each. Also a map of white
