@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from benchmarks.gated_stage import Gated, Ingredients, Pointwise
 from benchmarks.pictures import PROJECT, require_data
+from benchmarks.rows import add_options, measure_rows
 from nlnet.arrays import Array
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network.config import NetworkConfig
@@ -82,25 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train, validate, and write a result per row."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
     parser.add_argument("--steps", type=int, default=150, help="for each stage (default: 150)")
-    parser.add_argument("--rows", nargs="*", help="only rows whose names contain one of these")
-    parser.add_argument("--again", action="store_true", help="also rows that are measured already")
+    add_options(parser)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     data = require_data()
-    known = (
-        {row["name"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
-    )
-    for name, ingredients in ROWS.items():
-        wanted = options.rows is None or any(part in name for part in options.rows)
-        if not wanted or (name in known and not options.again):
-            continue
+
+    def measure(name: str) -> dict[str, Any]:
+        ingredients = ROWS[name]
         settings = _settings(ingredients)
         pictures = load_pictures(data / "bsds500", settings)
         network = Network(ingredients)
         steps = options.steps * ingredients.stages
         train(network, CropSource(pictures.training, settings), steps, name)
-        known[name] = {
-            "name": name,
+        return {
             "stages": ingredients.stages,
             "parameters": sum(values.numel() for values in network.parameters()),
             "seed": SEED,
@@ -109,9 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "validation_psnr": round(validate(network, pictures.validation, settings), 3),
             "commit": checkout_commit(),
         }
-        print(f"{name}: {known[name]['validation_psnr']} dB", flush=True)
-        rows = [known[row] for row in ROWS if row in known]
-        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+
+    measure_rows(RESULTS, ROWS, options, measure)
     return 0
 
 

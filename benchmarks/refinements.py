@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from tqdm import tqdm
 
 from benchmarks.ablation import SEED, SIGMA, VALIDATION_IMAGES
 from benchmarks.pictures import PROJECT, require_data
+from benchmarks.rows import add_options, measure_rows
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network.config import NetworkConfig
 from nlnet.network.refinement import RefinementConfig
@@ -79,25 +79,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train, validate, and write a result per row."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.refinements", description=__doc__)
     parser.add_argument("--epochs", type=int, default=6, help="for each row (default: 6)")
-    parser.add_argument("--rows", nargs="*", help="only rows whose names contain one of these")
-    parser.add_argument("--again", action="store_true", help="also rows that are measured already")
+    add_options(parser)
     options = parser.parse_args(arguments)
-    known = (
-        {row["name"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
-    )
-    pictures: Pictures | None = None
-    for name, variant in ROWS.items():
-        wanted = options.rows is None or any(part in name for part in options.rows)
-        if not wanted or (name in known and not options.again):
-            continue
+    pictures = load_pictures(require_data() / "bsds500", recipe(Variant(), options.epochs))
+
+    def measure_row(name: str) -> dict[str, Any]:
+        variant = ROWS[name]
         settings = recipe(variant or Variant(), options.epochs)
-        pictures = pictures or load_pictures(require_data() / "bsds500", settings)
-        row = {"name": name, **measure(settings, pictures, trained=variant is not None)}
-        row["multiplications"] = 0 if variant is None else round(variant.multiplications)
-        known[name] = row
-        print(f"{name}: {row['validation_psnr']} dB", flush=True)
-        rows = [known[row] for row in ROWS if row in known]
-        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+        return {
+            **measure(settings, pictures, trained=variant is not None),
+            "multiplications": 0 if variant is None else round(variant.multiplications),
+        }
+
+    measure_rows(RESULTS, ROWS, options, measure_row)
     return 0
 
 
