@@ -66,11 +66,11 @@ class Set:
     ways: Ways
 
 
-def ours(noisy: Array) -> Array:
-    """Denoise with defaults."""
+def ours(noisy: Array, quality: str | None = None) -> Array:
+    """Denoise with defaults, but for the quality."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that no noise was found
-        return nlnet.denoise(noisy, data_range=255)
+        return nlnet.denoise(noisy, quality=quality, data_range=255)
 
 
 def told(noisy: Array, sigma: float) -> Array:
@@ -136,12 +136,13 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
     photos, microscopy = (_pairs(data / "real" / part) for part in ("photos", "microscopy"))
     scenes = [path for path in microscopy if path.stem.endswith("_1")]  # the others: shot again
     vst: Ways = {("vst+bm3d", None): stabilised_bm3d}
+    best: Ways = {("best", None): functools.partial(ours, quality="best")}
     camera: Ways = {("told", s): functools.partial(told, sigma=s) for s in CAMERA_PHOTOS}
     peers = {**_peers(OPENCV_PHOTOS, BM3D_PHOTOS), **camera}
     gray_peers = {**_peers(OPENCV_MICROSCOPY, BM3D_MICROSCOPY), **vst}
     sets = [
-        Set("photos", "all", [_pair(path) for path in _spread(photos)], OURS),
-        Set("microscopy", "all", [_pair(path) for path in microscopy], {**OURS, **vst}),
+        Set("photos", "all", [_pair(path) for path in _spread(photos)], {**OURS, **best}),
+        Set("microscopy", "all", [_pair(path) for path in microscopy], {**OURS, **vst, **best}),
         *_white_sets(data),
         Set("camera", "all", list(_camera_cases(data)), OURS),
         *_clean_sets(data),

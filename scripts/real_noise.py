@@ -25,6 +25,7 @@ _WAYS = {
     "bm3d": "BM3D, best sigma for the set: {strength:g}",
     "vst+bm3d": "VST + BM3D, with nlnet's gain and read noise",
     "nlnet": "**nlnet, defaults**",
+    "best": 'nlnet, `quality="best"`',
     "told": "nlnet, camera noise, best sigma for the set: {strength:g}",
 }
 NOT_MEASURED = "Not measured yet with this estimate; `make bench-real` does it."
@@ -100,8 +101,8 @@ def format_kinds(rows: Rows) -> str:
         best = max(figures)
         cells = [f"**{value:.2f}**" if value == best else f"{value:.2f}" for value in figures]
         lines.append([kind.replace("_", " "), *cells])
-    short = {"noisy": "noisy", "white": "one sigma", "vst+bm3d": "VST + BM3D", "nlnet": "nlnet"}
-    return format_table(["PSNR in dB", *(short[way] for way in ways)], lines)
+    short = {"white": "one sigma", "vst+bm3d": "VST + BM3D", "best": "nlnet, best"}
+    return format_table(["PSNR in dB", *(short.get(way, way) for way in ways)], lines)
 
 
 def _of_kind(row: dict[str, Any], kind: str) -> float:

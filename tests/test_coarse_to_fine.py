@@ -12,6 +12,7 @@ from cases import denoise_planes
 
 import nlnet
 import nlnet.denoising.coarse_to_fine
+import nlnet.denoising.removal
 from nlnet.denoising.coarse_to_fine import (
     enlarged,
     halve,
@@ -114,7 +115,7 @@ def test_it_is_the_slow_version(shape: tuple[int, ...], sigmas: tuple[float, ...
     def write(first: int, rows: np.ndarray) -> None:
         restored[:, first : first + rows.shape[1]] = rows
 
-    remove_correlated(planes, write, sigmas, by_rows(smooth), lambda share: None)
+    remove_correlated(planes, write, sigmas, 2 * (by_rows(smooth),), lambda share: None)
     expected = slow_remove(planes.astype(np.float64), sigmas, smooth)
     np.testing.assert_allclose(restored, expected, atol=1e-3)
 
@@ -188,12 +189,32 @@ def test_as_many_scales_as_fit(sides: tuple[int, int], wanted: int, count: int) 
 
 
 def test_the_scales_get_their_sigmas_from_coarse_to_fine() -> None:
-    asked: list[tuple[tuple[int, ...], float]] = []
-    denoise = by_rows(smooth, asked)
+    whole: list[tuple[tuple[int, ...], float]] = []
+    smaller: list[tuple[tuple[int, ...], float]] = []
+    denoise = by_rows(smooth, whole), by_rows(smooth, smaller)
     remove_correlated(
         image_of(1, 41, 64), lambda *_: None, (9.0, 5.0, 3.0), denoise, lambda share: None
     )
-    assert asked == [((1, 10, 16), 3.0), ((1, 20, 32), 5.0), ((1, 41, 64), 9.0)]
+    assert smaller == [((1, 10, 16), 3.0), ((1, 20, 32), 5.0)]
+    assert whole == [((1, 41, 64), 9.0)]
+
+
+def test_smaller_sizes_are_left_to_the_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refinement works at the full size only; white noise has no other."""
+    refined: list[tuple[int, bool]] = []
+    honest = nlnet.denoising.removal.denoise_rows
+
+    def denoise_rows(read: Any, write: Any, shape: Any, *rest: Any, **options: Any) -> None:
+        config, _, refinement = rest
+        assert config.refinement == (refinement and refinement.config)
+        refined.append((shape[1], refinement is not None))
+        honest(read, write, shape, *rest, **options)
+
+    monkeypatch.setattr(nlnet.denoising.removal, "denoise_rows", denoise_rows)
+    image = image_of(70, 66)
+    for noise in (camera_noise(20.0, 1.6, 2.5), nlnet.Noise.white(20.0)):
+        nlnet.denoise(image, noise=noise, quality="best", data_range=255)
+    assert refined == [(17, False), (35, False), (70, True), (70, True)]
 
 
 # Around it
@@ -224,7 +245,7 @@ def test_memory_of_the_smaller_images() -> None:
 
     planes = np.zeros((1, 4096, 512), np.uint8)
     tracemalloc.start()
-    remove_correlated(planes, lambda *_: None, (3.0, 2.0, 1.0), copy, lambda share: None)
+    remove_correlated(planes, lambda *_: None, (3.0, 2.0, 1.0), (copy, copy), lambda share: None)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     bands = 3 * 4 * 256 * 512  # rows on their way to half the size

@@ -125,10 +125,11 @@ def test_colors_strengths_and_dtypes(dtype: Any) -> None:
     assert difference(noisy, (90, 95, 2), **options) <= near
 
 
-def test_the_whole_network_for_camera_noise() -> None:
+@pytest.mark.parametrize("quality", ["fast", "best"])
+def test_the_whole_network_for_camera_noise(quality: str) -> None:
     """Three scales of the full reach, in one direction."""
     noisy = noisy_image("camera", 64, 1500)
-    assert difference(noisy, (64, 401), noise=CAMERA) < NEAR_WITH_SCALES
+    assert difference(noisy, (64, 401), noise=CAMERA, quality=quality) < NEAR_WITH_SCALES
 
 
 def test_without_the_smaller_scales_it_is_another_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ def _denoise_block(
             plan.span,
             plan.box,
             (1.0, 1.0) if scale else work.shares,
-            work.network(),
+            work.network().of_stages() if scale else work.network(),
             ignore,
             coarse,
             sigma_map,

@@ -61,7 +61,7 @@ def remove_correlated(
     planes: Array,
     write: WriteRows,
     sigmas: Sequence[float],
-    denoise: Denoise,
+    denoise: tuple[Denoise, Denoise],
     report: Report,
 ) -> None:
     """Denoise (C, H, W) planes at several scales, and write the rows of the result.
@@ -74,12 +74,13 @@ def remove_correlated(
         ``write(first, rows)`` takes rows of the result.
     sigmas : sequence of float
         Standard deviation of the noise at the full size, at half the size, and so on.
-    denoise : callable
-        Removes the noise of one scale.
+    denoise : pair of callables
+        What removes the noise at the full size, and at all others.
     report : callable
         Called with the share of the work done.
     """
     channels, height, width = planes.shape
+    whole, smaller = denoise
     change: Planes | None = None
     own_share = 1.0
     if len(sigmas) > 1:
@@ -90,13 +91,13 @@ def remove_correlated(
             half,
             _writer(change),
             sigmas[1:],
-            denoise,
+            (smaller, smaller),
             part(report, 0.0, 1 - own_share),
         )
         change -= half
         del half
 
-    denoise(
+    whole(
         corrected(planes, change),
         write,
         (channels, height, width),

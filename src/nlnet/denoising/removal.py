@@ -57,6 +57,14 @@ class Network:
         """Return the model for white noise, given with the data range in one unit."""
         return self.choose(sigma * 255 / span)
 
+    def of_stages(self) -> Network:
+        """Return the same without the refinement, if its models have one."""
+
+        def choose(sigma: float) -> Model:
+            return self.choose(sigma).without_refinement()
+
+        return dataclasses.replace(self, choose=choose)
+
     def for_images(self, span: float, box: Box | None) -> Denoise:
         """Return what removes white noise from images of one data range and box."""
 
@@ -190,7 +198,10 @@ def _remove_camera_noise(
     shape = (channels, height, width)
     sigmas = pyramid_sigmas(noise)[: scales_for(shape, len(noise.octaves))]
     network = _beside(network, memory_of(shape, len(sigmas)), "the smaller copies", shape)
-    remove_correlated(planes, write, sigmas, network.for_images(span, box), report)
+    # What is left of the noise at smaller sizes is less like white noise. A refinement relies on
+    # that more than the stages do.
+    whole, smaller = (each.for_images(span, box) for each in (network, network.of_stages()))
+    remove_correlated(planes, write, sigmas, (whole, smaller), report)
 
 
 def _remove_varying_noise(

@@ -79,6 +79,13 @@ class Model:
         """Return the model itself: it is for one sigma, to which images are scaled."""
         return self
 
+    def without_refinement(self) -> Model:
+        """Return the model of its stages alone; the model itself, if nothing follows them."""
+        if self.refinement is None:
+            return self
+        config = dataclasses.replace(self.config, refinement=None)
+        return dataclasses.replace(self, config=config, refinement=None)
+
     def __str__(self) -> str:
         config = self.config
         return (
