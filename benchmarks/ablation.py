@@ -49,6 +49,11 @@ ROWS: dict[str, Ingredients] = {
     "... and weighted sums over the group": dataclasses.replace(_GAINS, sums=True),
     "... K = 16": dataclasses.replace(_GAINS, group_size=16),
     "... 7x7": dataclasses.replace(_GAINS, patch_size=7),
+    "... twice as many filters": dataclasses.replace(_GAINS, frames=2),
+    "... two averages of each group": Ingredients(("own", "group", "nearest")),
+    "... averages weighted by distance": dataclasses.replace(_GAINS, distances=True),
+    "... overlapping patches weighted by sparsity": dataclasses.replace(_GAINS, sparsity=True),
+    "... and energies at half the size": Ingredients(("own", "group", "half")),
     "3 stages, psi of one filter": Ingredients(stages=3),
     "3 stages, psi, weighted sums over the group": Ingredients(sums=True, stages=3),
     "3 stages, gains from the energies of patch and group": dataclasses.replace(_GAINS, stages=3),
@@ -92,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ingredients = ROWS[name]
         settings = _settings(ingredients)
         pictures = load_pictures(data / "bsds500", settings)
+        torch.manual_seed(SEED)
         network = Network(ingredients)
         steps = options.steps * ingredients.stages
         train(network, CropSource(pictures.training, settings), steps, name)

@@ -3,7 +3,8 @@
 All are ``x <- (1 - gamma) x + gamma y - sum_r P_r^T F^T g_r t_r`` with the features t = F P_r x of
 each patch, or, with `sums`, of its group, as in the paper. They differ in what the gain g of a
 filter's feature depends on: on the feature alone (`Pointwise`: psi(t) = g(|t|) t), or on the
-energies of all features, of the patch itself and averaged over its group (`Gated`).
+energies of all features, of the patch itself, averaged over its group, or at half the size
+(`Gated`).
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ _FLOOR = 0.05
 class Ingredients:
     """What a network is made of."""
 
-    energies: tuple[str, ...] = ()  # "own", "group": what gains depend on; () for psi
+    energies: tuple[str, ...] = ()  # what gains depend on, of `Gated.energies`; () for psi
     hidden: int = 48  # units between energies and gains; 0: each filter by itself
     sums: bool = False  # weighted sums over the group, and spread to it
     patch_size: int = 5
     group_size: int = 8
     stages: int = 1
     memory: int = 0  # values per pixel that go from stage to stage
+    frames: int = 1  # sets of filters, each as many as the pixels of a patch but one
+    distances: bool = False  # members of a group count less if they are less alike
+    sparsity: bool = False  # patches of which less is kept count more where patches overlap
 
 
 class Stage(nn.Module):
@@ -49,12 +53,15 @@ class Stage(nn.Module):
         basis = torch.tensor(dct_basis(made_of.patch_size), dtype=torch.float32)
         self.basis: Tensor
         self.register_buffer("basis", basis)
-        self.mix = nn.Parameter(torch.eye(len(basis)))
+        turned = torch.linalg.qr(torch.randn(made_of.frames - 1, len(basis), len(basis))).Q
+        self.mix = nn.Parameter(torch.cat([torch.eye(len(basis)), *turned]))
         self.step_size = nn.Parameter(torch.tensor(0.0 if first else 0.1))
         if made_of.sums:
             weights = torch.zeros(made_of.group_size)
             weights[0] = 1.0
             self.group_weights = nn.Parameter(weights)
+        if made_of.sparsity:
+            self.preference = nn.Parameter(torch.tensor(1.0))
 
     def forward(
         self, estimate: Tensor, noisy: Tensor, members: Tensor, memory: Tensor | None
@@ -65,21 +72,32 @@ class Stage(nn.Module):
         kernel = functional.normalize(self.mix, dim=1) @ self.basis
         kernel = kernel.reshape(-1, 1, size, size)
         padded = functional.pad(estimate, (size // 2,) * 4, mode="reflect")
-        features = functional.conv2d(padded, kernel)  # (B, F, H, W)
-        features = features.movedim(1, -1).reshape(-1, len(kernel))  # (B H W, F)
+        features = _in_rows(functional.conv2d(padded, kernel))  # (B H W, F)
         places = _rows_of(members)
         if self.made_of.sums:
             features = _summed(features, places, self.group_weights)
-        gains, memory = self.gains(features, places, memory)
-        removed = gains * features / size**2  # every pixel is in size**2 patches
+        coarse = _coarse(padded, kernel) if "half" in self.made_of.energies else None
+        gains, memory = self.gains(features, places, memory, coarse)
+        removed = (
+            gains * features / (size**2 * self.made_of.frames)
+        )  # a pixel is in size**2 patches
         if self.made_of.sums:
             removed = _spread(removed, places, self.group_weights)
+        share = None
+        if self.made_of.sparsity:
+            kept = (1 - gains).square().mean(dim=1, keepdim=True)
+            share = torch.exp(-self.preference * kept)
+            removed = share * removed
         planes = removed.reshape(batch, height, width, -1).movedim(-1, 1)
         change = functional.conv_transpose2d(planes, kernel, padding=size // 2)
+        if share is not None:
+            shares = share.reshape(batch, 1, height, width)
+            ones = torch.ones(1, 1, size, size)
+            change = change * size**2 / functional.conv_transpose2d(shares, ones, padding=size // 2)
         return (1 - self.step_size) * estimate + self.step_size * noisy - change, memory
 
     def gains(
-        self, features: Tensor, places: Tensor, memory: Tensor | None
+        self, features: Tensor, places: Tensor, memory: Tensor | None, coarse: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """Return how much of each feature is removed."""
         raise NotImplementedError
@@ -92,10 +110,10 @@ class Pointwise(Stage):
         super().__init__(made_of, first)
         at = torch.linspace(0, _LARGEST, _NODES)
         start = 0.5 * torch.exp(-0.5 * (at / 45) ** 2)
-        self.table = nn.Parameter(start.repeat(len(self.basis), 1))
+        self.table = nn.Parameter(start.repeat(len(self.mix), 1))
 
     def gains(
-        self, features: Tensor, places: Tensor, memory: Tensor | None
+        self, features: Tensor, places: Tensor, memory: Tensor | None, coarse: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """Look them up."""
         return _Lookup.apply(self.table, features.abs() * ((_NODES - 1) / _LARGEST)), None
@@ -106,7 +124,7 @@ class Gated(Stage):
 
     def __init__(self, made_of: Ingredients, *, first: bool, last: bool) -> None:
         super().__init__(made_of, first)
-        filters, hidden = len(self.basis), made_of.hidden
+        filters, hidden = len(self.mix), made_of.hidden
         self.remembers = 0 if last else made_of.memory
         inputs = filters * len(made_of.energies)
         remembered = 0 if first else made_of.memory
@@ -116,19 +134,20 @@ class Gated(Stage):
         self.scale = nn.Parameter(torch.full((filters,), 0.8 if first else 0.4))
         self.low = nn.Parameter(torch.zeros(filters))
         self.member_weights = nn.Parameter(torch.zeros(made_of.group_size))
+        if "nearest" in made_of.energies:
+            self.nearest_weights = nn.Parameter(-torch.arange(made_of.group_size).float())
+        if made_of.distances:
+            self.strictness = nn.Parameter(torch.tensor(0.5))
         if hidden:
             self.inner = nn.Linear(inputs + remembered, hidden)
             self.outer = nn.Linear(hidden, filters + self.remembers, bias=False)
             nn.init.uniform_(self.outer.weight, -0.3 / hidden**0.5, 0.3 / hidden**0.5)
 
     def gains(
-        self, features: Tensor, places: Tensor, memory: Tensor | None
+        self, features: Tensor, places: Tensor, memory: Tensor | None, coarse: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """Mix the energies."""
-        own = features.square() / SIGMA**2
-        known = {"own": own}
-        if "group" in self.made_of.energies:
-            known["group"] = _summed(own, places, self.member_weights.softmax(0))
+        known = self.energies(features, places, coarse)
         logs = [torch.log(known[kind] + _FLOOR) for kind in self.made_of.energies]
         seen = torch.cat(logs if memory is None else [*logs, memory], dim=1)
         filters = features.shape[1]
@@ -139,6 +158,28 @@ class Gated(Stage):
         score = mixed[:, :filters] + seen @ self.direct.T + self.offset
         left = mixed[:, filters:] if self.remembers else None
         return (score.sigmoid() - self.low) * self.scale, left
+
+    def energies(
+        self, features: Tensor, places: Tensor, coarse: Tensor | None
+    ) -> dict[str, Tensor]:
+        """Return those that are asked for, in that of the noise.
+
+        "own": of the patch. "group": averaged over its group. "nearest": again, with other weights,
+        which begin with the members most alike. "half": of the patch at half the size.
+        """
+        own = features.square() / SIGMA**2
+        known = {"own": own}
+        if coarse is not None:
+            known["half"] = coarse.square() / (SIGMA / 2) ** 2
+        if "group" in self.made_of.energies:
+            scores = self.member_weights.expand(places.shape)
+            if self.made_of.distances:
+                apart = (features[places] - features[:, None]).square().mean(dim=2) / SIGMA**2
+                scores = scores - self.strictness * apart
+            known["group"] = _summed(own, places, scores.softmax(1))
+        if "nearest" in self.made_of.energies:
+            known["nearest"] = _summed(own, places, self.nearest_weights.softmax(0))
+        return known
 
 
 class _Lookup(torch.autograd.Function):
@@ -166,6 +207,22 @@ class _Lookup(torch.autograd.Function):
         table = both - upper
         table[1:] += upper[:-1]
         return table.reshape(ctx.shape).to(rise.dtype), cotangents[0] * rise
+
+
+def _in_rows(planes: Tensor) -> Tensor:
+    """From (B, F, H, W) to (B H W, F)."""
+    return planes.movedim(1, -1).reshape(-1, planes.shape[1])
+
+
+def _coarse(padded: Tensor, kernel: Tensor) -> Tensor:
+    """Return features at half the size, (B H W, F): each serves four pixels."""
+    margin = kernel.shape[-1] // 2
+    height, width = (side - 2 * margin for side in padded.shape[-2:])
+    image = padded[..., margin : margin + height, margin : margin + width]
+    half = functional.avg_pool2d(image, 2, ceil_mode=True)
+    features = functional.conv2d(functional.pad(half, (margin,) * 4, mode="reflect"), kernel)
+    larger = features.repeat_interleave(2, dim=2).repeat_interleave(2, dim=3)
+    return _in_rows(larger[..., :height, :width])
 
 
 def _rows_of(members: Tensor) -> Tensor:
