@@ -1,10 +1,11 @@
 """Ingredients beyond the paper: ``python -m benchmarks.ablation``.
 
-Trains small gray networks, sigma 25, that differ in one ingredient at a time, in plain torch: the
-same crops, seed, steps and rate for all, and the same validation images. Nothing here is shipped;
-it tells which ingredients are worth code in the engine. Each row takes minutes on one core; rows
-that are measured already are kept, unless `--again` is given. ``docs/results/ablation.json`` has
-the results, and ``python -m scripts.ablation`` makes a table of them.
+Trains gray networks of one stage, sigma 25, that differ in one ingredient at a time, in plain
+torch: the same crops, seed, steps and rate for all, and the same validation images. Nothing here is
+shipped; it tells which ingredients are worth code in the engine. Each row takes half a minute on
+one core; rows that are measured already are kept, unless `--again` is given.
+``docs/results/ablation.json`` has the results, and ``python -m scripts.ablation`` makes a table of
+them.
 """
 
 from __future__ import annotations
@@ -54,40 +55,26 @@ ROWS: dict[str, Ingredients] = {
     "... averages weighted by distance": dataclasses.replace(_GAINS, distances=True),
     "... overlapping patches weighted by sparsity": dataclasses.replace(_GAINS, sparsity=True),
     "... and energies at half the size": Ingredients(("own", "group", "half")),
-    "3 stages, psi of one filter": Ingredients(stages=3),
-    "3 stages, psi, weighted sums over the group": Ingredients(sums=True, stages=3),
-    "3 stages, gains from the energies of patch and group": dataclasses.replace(_GAINS, stages=3),
-    "3 stages, ... with 16 values from stage to stage": dataclasses.replace(
-        _GAINS, stages=3, memory=16
-    ),
 }
 
 
 class Network(nn.Module):
-    """Stages one after the other, each with the box of the paper's projection."""
+    """One stage."""
 
     def __init__(self, ingredients: Ingredients) -> None:
         super().__init__()
-        kind = Gated if ingredients.energies else Pointwise
-        self.stages = nn.ModuleList(
-            kind(ingredients, first=number == 0, last=number == ingredients.stages - 1)
-            for number in range(ingredients.stages)
-        )
+        self.stage = (Gated if ingredients.energies else Pointwise)(ingredients)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the estimate of a batch, (B, 1, H, W)."""
-        members = flat_members(batch.groups)
-        estimate, memory = batch.noisy, None
-        for stage in self.stages:
-            estimate, memory = stage(estimate, batch.noisy, members, memory)
-            estimate = estimate.clamp(0, 255)
-        return estimate
+        estimate: Tensor = self.stage(batch.noisy, flat_members(batch.groups))
+        return estimate.clamp(0, 255)  # the box of the paper's projection
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train, validate, and write a result per row."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ablation", description=__doc__)
-    parser.add_argument("--steps", type=int, default=150, help="for each stage (default: 150)")
+    parser.add_argument("--steps", type=int, default=150, help="for each row (default: 150)")
     add_options(parser)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
@@ -99,14 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pictures = load_pictures(data / "bsds500", settings)
         torch.manual_seed(SEED)
         network = Network(ingredients)
-        steps = options.steps * ingredients.stages
-        train(network, CropSource(pictures.training, settings), steps, name)
+        train(network, CropSource(pictures.training, settings), options.steps, name)
         return {
-            "stages": ingredients.stages,
             "parameters": sum(values.numel() for values in network.parameters()),
             "seed": SEED,
-            "steps": steps,
-            "megapixels": round(steps * BATCH * CROP**2 / 1e6, 1),
+            "steps": options.steps,
+            "megapixels": round(options.steps * BATCH * CROP**2 / 1e6, 1),
             "validation_psnr": round(validate(network, pictures.validation, settings), 3),
             "commit": checkout_commit(),
         }
@@ -126,7 +111,7 @@ def train(network: Network, crops: CropSource, steps: int, name: str) -> None:
     for step in range(steps):
         for group in optimizer.param_groups:
             decay = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps))
-            group["lr"] = 0.01 / len(network.stages) * decay * group["share"]
+            group["lr"] = 0.01 * decay * group["share"]
         batch = crops.draw(step + 1, 0, range(step * BATCH, (step + 1) * BATCH), 1)
         loss = negative_psnr(network(batch), batch.clean).mean()
         optimizer.zero_grad()
@@ -149,7 +134,7 @@ def validate(network: Network, pictures: Sequence[Array], settings: TrainingSett
 
 def _settings(ingredients: Ingredients) -> TrainingSettings:
     config = NetworkConfig(
-        stages=ingredients.stages,
+        stages=1,
         patch_size=ingredients.patch_size,
         group_size=ingredients.group_size,
     )

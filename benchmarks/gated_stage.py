@@ -1,7 +1,7 @@
 """Stages with ingredients beyond the paper, in plain torch: what `benchmarks.ablation` compares.
 
-All are ``x <- (1 - gamma) x + gamma y - sum_r P_r^T F^T g_r t_r`` with the features t = F P_r x of
-each patch, or, with `sums`, of its group, as in the paper. They differ in what the gain g of a
+All are ``x = y - sum_r P_r^T F^T g_r t_r`` with the features t = F P_r y of each patch, or, with
+`sums`, of its group: the first stage, as in the paper. They differ in what the gain g of a
 filter's feature depends on: on the feature alone (`Pointwise`: psi(t) = g(|t|) t), or on the
 energies of all features, of the patch itself, averaged over its group, or at half the size
 (`Gated`).
@@ -37,8 +37,6 @@ class Ingredients:
     sums: bool = False  # weighted sums over the group, and spread to it
     patch_size: int = 5
     group_size: int = 8
-    stages: int = 1
-    memory: int = 0  # values per pixel that go from stage to stage
     frames: int = 1  # sets of filters, each as many as the pixels of a patch but one
     distances: bool = False  # members of a group count less if they are less alike
     sparsity: bool = False  # patches of which less is kept count more where patches overlap
@@ -47,7 +45,7 @@ class Ingredients:
 class Stage(nn.Module):
     """What all stages have in common."""
 
-    def __init__(self, made_of: Ingredients, first: bool) -> None:
+    def __init__(self, made_of: Ingredients) -> None:
         super().__init__()
         self.made_of = made_of
         basis = torch.tensor(dct_basis(made_of.patch_size), dtype=torch.float32)
@@ -55,7 +53,6 @@ class Stage(nn.Module):
         self.register_buffer("basis", basis)
         turned = torch.linalg.qr(torch.randn(made_of.frames - 1, len(basis), len(basis))).Q
         self.mix = nn.Parameter(torch.cat([torch.eye(len(basis)), *turned]))
-        self.step_size = nn.Parameter(torch.tensor(0.0 if first else 0.1))
         if made_of.sums:
             weights = torch.zeros(made_of.group_size)
             weights[0] = 1.0
@@ -63,24 +60,21 @@ class Stage(nn.Module):
         if made_of.sparsity:
             self.preference = nn.Parameter(torch.tensor(1.0))
 
-    def forward(
-        self, estimate: Tensor, noisy: Tensor, members: Tensor, memory: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the next estimate, and the memory for the next stage."""
+    def forward(self, noisy: Tensor, members: Tensor) -> Tensor:
+        """Return an estimate of (B, 1, H, W) images."""
         size = self.made_of.patch_size
-        batch, _, height, width = estimate.shape
+        batch, _, height, width = noisy.shape
         kernel = functional.normalize(self.mix, dim=1) @ self.basis
         kernel = kernel.reshape(-1, 1, size, size)
-        padded = functional.pad(estimate, (size // 2,) * 4, mode="reflect")
+        padded = functional.pad(noisy, (size // 2,) * 4, mode="reflect")
         features = _in_rows(functional.conv2d(padded, kernel))  # (B H W, F)
         places = _rows_of(members)
         if self.made_of.sums:
             features = _summed(features, places, self.group_weights)
         coarse = _coarse(padded, kernel) if "half" in self.made_of.energies else None
-        gains, memory = self.gains(features, places, memory, coarse)
-        removed = (
-            gains * features / (size**2 * self.made_of.frames)
-        )  # a pixel is in size**2 patches
+        gains = self.gains(features, places, coarse)
+        # A pixel is in size**2 patches.
+        removed = gains * features / (size**2 * self.made_of.frames)
         if self.made_of.sums:
             removed = _spread(removed, places, self.group_weights)
         share = None
@@ -94,11 +88,9 @@ class Stage(nn.Module):
             shares = share.reshape(batch, 1, height, width)
             ones = torch.ones(1, 1, size, size)
             change = change * size**2 / functional.conv_transpose2d(shares, ones, padding=size // 2)
-        return (1 - self.step_size) * estimate + self.step_size * noisy - change, memory
+        return noisy - change
 
-    def gains(
-        self, features: Tensor, places: Tensor, memory: Tensor | None, coarse: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def gains(self, features: Tensor, places: Tensor, coarse: Tensor | None) -> Tensor:
         """Return how much of each feature is removed."""
         raise NotImplementedError
 
@@ -106,32 +98,28 @@ class Stage(nn.Module):
 class Pointwise(Stage):
     """The paper's psi: a function of one feature, as straight lines between nodes."""
 
-    def __init__(self, made_of: Ingredients, *, first: bool, last: bool) -> None:
-        super().__init__(made_of, first)
+    def __init__(self, made_of: Ingredients) -> None:
+        super().__init__(made_of)
         at = torch.linspace(0, _LARGEST, _NODES)
         start = 0.5 * torch.exp(-0.5 * (at / 45) ** 2)
         self.table = nn.Parameter(start.repeat(len(self.mix), 1))
 
-    def gains(
-        self, features: Tensor, places: Tensor, memory: Tensor | None, coarse: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def gains(self, features: Tensor, places: Tensor, coarse: Tensor | None) -> Tensor:
         """Look them up."""
-        return _Lookup.apply(self.table, features.abs() * ((_NODES - 1) / _LARGEST)), None
+        gains: Tensor = _Lookup.apply(self.table, features.abs() * ((_NODES - 1) / _LARGEST))
+        return gains
 
 
 class Gated(Stage):
     """Gains from the logarithms of energies, mixed by one layer of hidden units."""
 
-    def __init__(self, made_of: Ingredients, *, first: bool, last: bool) -> None:
-        super().__init__(made_of, first)
+    def __init__(self, made_of: Ingredients) -> None:
+        super().__init__(made_of)
         filters, hidden = len(self.mix), made_of.hidden
-        self.remembers = 0 if last else made_of.memory
         inputs = filters * len(made_of.energies)
-        remembered = 0 if first else made_of.memory
-        start = -0.5 * torch.eye(filters).repeat(1, len(made_of.energies))
-        self.direct = nn.Parameter(functional.pad(start, (0, remembered)))
+        self.direct = nn.Parameter(-0.5 * torch.eye(filters).repeat(1, len(made_of.energies)))
         self.offset = nn.Parameter(torch.zeros(filters))
-        self.scale = nn.Parameter(torch.full((filters,), 0.8 if first else 0.4))
+        self.scale = nn.Parameter(torch.full((filters,), 0.8))
         self.low = nn.Parameter(torch.zeros(filters))
         self.member_weights = nn.Parameter(torch.zeros(made_of.group_size))
         if "nearest" in made_of.energies:
@@ -139,25 +127,20 @@ class Gated(Stage):
         if made_of.distances:
             self.strictness = nn.Parameter(torch.tensor(0.5))
         if hidden:
-            self.inner = nn.Linear(inputs + remembered, hidden)
-            self.outer = nn.Linear(hidden, filters + self.remembers, bias=False)
+            self.inner = nn.Linear(inputs, hidden)
+            self.outer = nn.Linear(hidden, filters, bias=False)
             nn.init.uniform_(self.outer.weight, -0.3 / hidden**0.5, 0.3 / hidden**0.5)
 
-    def gains(
-        self, features: Tensor, places: Tensor, memory: Tensor | None, coarse: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def gains(self, features: Tensor, places: Tensor, coarse: Tensor | None) -> Tensor:
         """Mix the energies."""
         known = self.energies(features, places, coarse)
         logs = [torch.log(known[kind] + _FLOOR) for kind in self.made_of.energies]
-        seen = torch.cat(logs if memory is None else [*logs, memory], dim=1)
-        filters = features.shape[1]
-        if not self.made_of.hidden:
-            score = seen * self.direct.diagonal() + self.offset
-            return (score.sigmoid() - self.low) * self.scale, None
-        mixed = self.outer(self.inner(seen).relu())
-        score = mixed[:, :filters] + seen @ self.direct.T + self.offset
-        left = mixed[:, filters:] if self.remembers else None
-        return (score.sigmoid() - self.low) * self.scale, left
+        seen = torch.cat(logs, dim=1)
+        if self.made_of.hidden:
+            score = self.outer(self.inner(seen).relu()) + seen @ self.direct.T
+        else:
+            score = seen * self.direct.diagonal()
+        return ((score + self.offset).sigmoid() - self.low) * self.scale
 
     def energies(
         self, features: Tensor, places: Tensor, coarse: Tensor | None

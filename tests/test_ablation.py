@@ -56,11 +56,11 @@ def test_spreading_is_the_adjoint_of_summing():
 
 def test_gradients_of_the_table_are_those_of_differences():
     torch.manual_seed(0)
-    stage = Pointwise(Ingredients(), first=True, last=True).double()
+    stage = Pointwise(Ingredients()).double()
     config = NetworkConfig(stages=1)
     image = 128 + 25 * torch.randn(1, 1, 24, 24, dtype=torch.float64)
     groups = torch.zeros(1, 24, 24, config.group_size, 2, dtype=torch.int8)
-    run = lambda: stage(image, image, flat_members(groups), None)[0].square().sum()  # noqa: E731
+    run = lambda: stage(image, flat_members(groups)).square().sum()  # noqa: E731
     run().backward()
     step = torch.zeros_like(stage.table)
     step[3, 5] = 1e-5
