@@ -144,7 +144,7 @@ class RefinementNet(nn.Module):
     ----------
     opened : bool
         Whether R sees the estimate x beside the noisy image y, and gamma is learned. Training
-        begins without: R would learn little more than x - y.
+        may begin without.
     coarse : bool
         Whether its layers compute with fewer digits.
     """
