@@ -113,7 +113,7 @@ NOT_ODD = np.ones((1, 24, 63))
         ({"filters": FILTERS[:23]}, r"filters of stage 2 has shape \(23, 25\)"),
         ({"filters": FILTERS * np.nan}, "filters of stage 2 has values that are NaN"),
         ({"filters": FILTERS + 1e-3}, "stage 2 does not have zero mean"),
-        ({"filters": FILTERS * 1.002}, "stage 2 does not have unit norm"),
+        ({"filters": FILTERS * 1.001}, "stage 2 does not have unit norm"),
         ({"group_weights": np.ones(7)}, r"must be \(8,\)"),
         ({"group_weights": np.ones(8, int)}, "must be floating point"),
         ({"coefficients": np.zeros((3, 24, 63))}, r"must be \(1, 24, 63\)"),

@@ -198,8 +198,8 @@ def _remove_camera_noise(
     shape = (channels, height, width)
     sigmas = pyramid_sigmas(noise)[: scales_for(shape, len(noise.octaves))]
     network = _beside(network, memory_of(shape, len(sigmas)), "the smaller copies", shape)
-    # What is left of the noise at smaller sizes is less like white noise. A refinement relies on
-    # that more than the stages do.
+    # At smaller sizes, what is left of the noise is less like white noise, on which a refinement
+    # relies more than the stages do.
     whole, smaller = (each.for_images(span, box) for each in (network, network.of_stages()))
     remove_correlated(planes, write, sigmas, (whole, smaller), report)
 

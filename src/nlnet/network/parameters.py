@@ -17,8 +17,8 @@ from nlnet.network.potentials import fit_mixtures
 SUM_TOLERANCE = 1e-4
 """How far a filter's sum may be from 0: room for float32 rounding only."""
 
-NORM_TOLERANCE = 1e-3
-"""How far a filter's norm may be from 1: room for the float16 values of a file."""
+NORM_TOLERANCE = 2**-10
+"""How far a filter's norm may be from 1: room for two roundings to float16, as in a file."""
 
 INITIAL_STEP_SIZE = 0.1
 """Step size of the stages after the first, before training."""
