@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -80,17 +81,20 @@ def run_jobs(
     def work(number: int) -> FileReport:
         return work_on(jobs[number], settings, lambda share: tally.set(number, share))
 
+    waiting = iter(range(len(jobs)))
     with ThreadPoolExecutor(workers) as pool:
-        pending = {pool.submit(work, number) for number in range(len(jobs))}
+        # No more than the workers can begin: another one is begun for every one that ends well.
+        under_way = {pool.submit(work, number) for number in itertools.islice(waiting, workers)}
         try:
-            while pending:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
+            while under_way:
+                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                failed = {future for future in done if future.exception() is not None}
+                following = itertools.islice(waiting, 0 if failed else len(done))
+                under_way |= {pool.submit(work, number) for number in following}
+                for future in (*(done - failed), *failed):
                     yield future.result()
         finally:
             tally.stopped.set()
-            for future in pending:
-                future.cancel()
 
 
 def split_jobs(jobs: Sequence[FileJob], *, overwrite: bool) -> tuple[list[FileJob], list[FileJob]]:
