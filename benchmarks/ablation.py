@@ -1,9 +1,9 @@
 """Ingredients beyond the paper: ``python -m benchmarks.ablation``.
 
-Trains gray networks of one stage, sigma 25, that differ in one ingredient at a time, in plain
-torch: the same crops, seed, steps and rate for all, and the same validation images. Nothing here is
-shipped; it tells which ingredients are worth code in the engine. Each row takes half a minute on
-one core; rows that are measured already are kept, unless `--again` is given.
+Trains networks for sigma 25 that differ in one ingredient at a time, in plain torch: the same
+crops, seed, steps and rate for all, and the same validation images. Nothing here is shipped; it
+tells which ingredients are worth code in the engine. A stage takes half a minute on one core, one
+for color two minutes; rows that are measured already are kept, unless `--again` is given.
 ``docs/results/ablation.json`` has the results, and ``python -m scripts.ablation`` makes a table of
 them.
 """
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -25,8 +26,9 @@ from benchmarks.pictures import PROJECT, require_data
 from benchmarks.rows import add_options, measure_rows
 from nlnet.arrays import Array
 from nlnet.evaluation.checkout import checkout_commit
+from nlnet.network import color
 from nlnet.network.config import NetworkConfig
-from nlnet.torch.plain import flat_members
+from nlnet.torch.plain import flat_members, transform
 from nlnet.training.data import Batch, CropSource, load_pictures, validation_batch
 from nlnet.training.loss import negative_psnr
 from nlnet.training.settings import DataSettings, TrainingSettings
@@ -34,9 +36,15 @@ from nlnet.training.settings import DataSettings, TrainingSettings
 RESULTS = PROJECT / "docs" / "results" / "ablation.json"
 SIGMA = 25.0
 SEED = 1
+_FEW = ("group_weights", "step_sizes")
 CROP, BATCH = 96, 6
 VALIDATION_IMAGES = 8
 _GAINS = Ingredients(energies=("own", "group"))
+_COLOR = dataclasses.replace(_GAINS, channels=3)
+
+_LENGTHS = np.linalg.norm(color.OPPONENT, axis=1)
+_OPPONENT = color.OPPONENT / _LENGTHS[:, np.newaxis]
+"""Colors are turned only, not scaled, so that all planes have the same noise."""
 
 ROWS: dict[str, Ingredients] = {
     "psi of one filter (the paper's, without groups)": Ingredients(),
@@ -55,20 +63,38 @@ ROWS: dict[str, Ingredients] = {
     "... averages weighted by distance": dataclasses.replace(_GAINS, distances=True),
     "... overlapping patches weighted by sparsity": dataclasses.replace(_GAINS, sparsity=True),
     "... and energies at half the size": Ingredients(("own", "group", "half")),
+    "... 5 stages": dataclasses.replace(_GAINS, stages=5),
+    "... 8 stages": dataclasses.replace(_GAINS, stages=8),
+    "... 10 stages": dataclasses.replace(_GAINS, stages=10),
+    "color: psi of one filter": Ingredients(channels=3),
+    "color: psi, 7x7": Ingredients(channels=3, patch_size=7),
+    "color: psi, filters across the colors": Ingredients(channels=3, across=True),
+    "color: gains from the energies of patch and group": _COLOR,
+    "color: gains, 7x7": dataclasses.replace(_COLOR, patch_size=7),
+    "color: gains, filters across the colors": dataclasses.replace(_COLOR, across=True),
 }
 
 
 class Network(nn.Module):
-    """One stage."""
+    """Stages in a row, from x = y on: ``x <- P((1 - gamma) x + gamma y - removed(x))``."""
 
-    def __init__(self, ingredients: Ingredients) -> None:
+    def __init__(self, made_of: Ingredients) -> None:
         super().__init__()
-        self.stage = (Gated if ingredients.energies else Pointwise)(ingredients)
+        kind = Gated if made_of.energies else Pointwise
+        self.stages = nn.ModuleList(kind(made_of) for _ in range(made_of.stages))
+        self.step_sizes = nn.Parameter(torch.full((made_of.stages - 1,), 0.1))  # x is y at first
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the estimate of a batch, (B, 1, H, W)."""
-        estimate: Tensor = self.stage(batch.noisy, flat_members(batch.groups))
-        return estimate.clamp(0, 255)  # the box of the paper's projection
+        """Return the estimates of a batch, (B, C, H, W), gray or RGB."""
+        members = flat_members(batch.groups)
+        estimate = noisy = batch.noisy
+        if noisy.shape[1] == 3:
+            estimate = noisy = transform(noisy, np.diag(1 / _LENGTHS))
+        for stage, step_size in zip(self.stages, (0.0, *self.step_sizes), strict=True):
+            planes = estimate + step_size * (noisy - estimate) - stage(estimate, members)
+            image = _to_image(planes).clamp(0, 255)  # the box of the paper's projection
+            estimate = _to_planes(image)
+        return image
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,9 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def train(network: Network, crops: CropSource, steps: int, name: str) -> None:
     """Take steps of Adam whose rate decays along a cosine."""
     torch.manual_seed(SEED)
-    few = [value for key, value in network.named_parameters() if key.endswith("group_weights")]
-    rest = [value for key, value in network.named_parameters() if not key.endswith("group_weights")]
-    # A weight of a group acts on all its patches, twice.
+    few = [value for key, value in network.named_parameters() if key.endswith(_FEW)]
+    rest = [value for key, value in network.named_parameters() if not key.endswith(_FEW)]
+    # A weight of a group acts on all its patches, twice; a step size on all that is noise.
     groups = [{"params": rest, "share": 1.0}, {"params": few, "share": 0.1}]
     optimizer = torch.optim.Adam([group for group in groups if group["params"]], betas=(0.9, 0.99))
     for step in range(steps):
@@ -122,6 +148,14 @@ def train(network: Network, crops: CropSource, steps: int, name: str) -> None:
             print(f"\r{name}: step {step + 1} of {steps}", end="", file=sys.stderr)
 
 
+def _to_image(planes: Tensor) -> Tensor:
+    return planes if planes.shape[1] == 1 else transform(planes, _OPPONENT.T)
+
+
+def _to_planes(image: Tensor) -> Tensor:
+    return image if image.shape[1] == 1 else transform(image, _OPPONENT)
+
+
 def validate(network: Network, pictures: Sequence[Array], settings: TrainingSettings) -> float:
     """Return the mean PSNR on the first validation images."""
     scores = []
@@ -134,7 +168,8 @@ def validate(network: Network, pictures: Sequence[Array], settings: TrainingSett
 
 def _settings(ingredients: Ingredients) -> TrainingSettings:
     config = NetworkConfig(
-        stages=1,
+        stages=ingredients.stages,
+        channels=ingredients.channels,
         patch_size=ingredients.patch_size,
         group_size=ingredients.group_size,
     )

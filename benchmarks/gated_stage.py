@@ -1,7 +1,7 @@
 """Stages with ingredients beyond the paper, in plain torch: what `benchmarks.ablation` compares.
 
-All are ``x = y - sum_r P_r^T F^T g_r t_r`` with the features t = F P_r y of each patch, or, with
-`sums`, of its group: the first stage, as in the paper. They differ in what the gain g of a
+All compute ``sum_r P_r^T F^T g_r t_r`` with the features t = F P_r x of each patch, or, with
+`sums`, of its group: what a stage of the paper removes. They differ in what the gain g of a
 filter's feature depends on: on the feature alone (`Pointwise`: psi(t) = g(|t|) t), or on the
 energies of all features, of the patch itself, averaged over its group, or at half the size
 (`Gated`).
@@ -40,6 +40,9 @@ class Ingredients:
     frames: int = 1  # sets of filters, each as many as the pixels of a patch but one
     distances: bool = False  # members of a group count less if they are less alike
     sparsity: bool = False  # patches of which less is kept count more where patches overlap
+    stages: int = 1
+    channels: int = 1
+    across: bool = False  # filters see all channels, not one each
 
 
 class Stage(nn.Module):
@@ -49,6 +52,8 @@ class Stage(nn.Module):
         super().__init__()
         self.made_of = made_of
         basis = torch.tensor(dct_basis(made_of.patch_size), dtype=torch.float32)
+        if made_of.across:
+            basis = torch.block_diag(*[basis] * made_of.channels)
         self.basis: Tensor
         self.register_buffer("basis", basis)
         turned = torch.linalg.qr(torch.randn(made_of.frames - 1, len(basis), len(basis))).Q
@@ -60,13 +65,25 @@ class Stage(nn.Module):
         if made_of.sparsity:
             self.preference = nn.Parameter(torch.tensor(1.0))
 
-    def forward(self, noisy: Tensor, members: Tensor) -> Tensor:
-        """Return an estimate of (B, 1, H, W) images."""
+    @property
+    def filter_count(self) -> int:
+        """Number of features of a patch."""
+        return len(self.mix) * (1 if self.made_of.across else self.made_of.channels)
+
+    def filters(self) -> Tensor:
+        """Return filters of unit norm, (F, C, size, size)."""
+        rows = functional.normalize(self.mix, dim=1) @ self.basis
+        if not self.made_of.across:
+            rows = torch.block_diag(*[rows] * self.made_of.channels)
         size = self.made_of.patch_size
-        batch, _, height, width = noisy.shape
-        kernel = functional.normalize(self.mix, dim=1) @ self.basis
-        kernel = kernel.reshape(-1, 1, size, size)
-        padded = functional.pad(noisy, (size // 2,) * 4, mode="reflect")
+        return rows.reshape(-1, self.made_of.channels, size, size)
+
+    def forward(self, image: Tensor, members: Tensor) -> Tensor:
+        """Return what is removed from (B, C, H, W) images."""
+        size = self.made_of.patch_size
+        batch, _, height, width = image.shape
+        kernel = self.filters()
+        padded = functional.pad(image, (size // 2,) * 4, mode="reflect")
         features = _in_rows(functional.conv2d(padded, kernel))  # (B H W, F)
         places = _rows_of(members)
         if self.made_of.sums:
@@ -88,7 +105,7 @@ class Stage(nn.Module):
             shares = share.reshape(batch, 1, height, width)
             ones = torch.ones(1, 1, size, size)
             change = change * size**2 / functional.conv_transpose2d(shares, ones, padding=size // 2)
-        return noisy - change
+        return change
 
     def gains(self, features: Tensor, places: Tensor, coarse: Tensor | None) -> Tensor:
         """Return how much of each feature is removed."""
@@ -102,7 +119,7 @@ class Pointwise(Stage):
         super().__init__(made_of)
         at = torch.linspace(0, _LARGEST, _NODES)
         start = 0.5 * torch.exp(-0.5 * (at / 45) ** 2)
-        self.table = nn.Parameter(start.repeat(len(self.mix), 1))
+        self.table = nn.Parameter(start.repeat(self.filter_count, 1))
 
     def gains(self, features: Tensor, places: Tensor, coarse: Tensor | None) -> Tensor:
         """Look them up."""
@@ -115,11 +132,11 @@ class Gated(Stage):
 
     def __init__(self, made_of: Ingredients) -> None:
         super().__init__(made_of)
-        filters, hidden = len(self.mix), made_of.hidden
+        filters, hidden = self.filter_count, made_of.hidden
         inputs = filters * len(made_of.energies)
         self.direct = nn.Parameter(-0.5 * torch.eye(filters).repeat(1, len(made_of.energies)))
         self.offset = nn.Parameter(torch.zeros(filters))
-        self.scale = nn.Parameter(torch.full((filters,), 0.8))
+        self.scale = nn.Parameter(torch.full((filters,), 0.8 / made_of.stages))
         self.low = nn.Parameter(torch.zeros(filters))
         self.member_weights = nn.Parameter(torch.zeros(made_of.group_size))
         if "nearest" in made_of.energies:

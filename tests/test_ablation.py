@@ -24,12 +24,13 @@ from scripts.ablation import PAGE, fill_in  # noqa: E402
 
 @pytest.mark.parametrize("name", list(ROWS))
 def test_every_row_learns(name):
-    ramp = np.add.outer(np.arange(120), np.arange(120))[np.newaxis].astype(np.uint8)
+    ramp = np.add.outer(np.arange(120), np.arange(120)).astype(np.uint8)
+    picture = np.stack([ramp] * ROWS[name].channels)
     torch.manual_seed(0)
     network = Network(ROWS[name])
     before = {key: value.clone() for key, value in network.state_dict().items()}
     settings = dataclasses.replace(_settings(ROWS[name]), data=DataSettings(crop=32))
-    crops = CropSource([ramp], settings)
+    crops = CropSource([picture], settings)
     batch = crops.draw(1, 0, range(1), 1)
 
     def error() -> float:
