@@ -32,6 +32,9 @@ SINGLE = {1: "gray-5x5", 3: "color-5x5"}
 NEAREST = "nearest"
 """What the set of those results is called, after the set of images."""
 
+_DIGITS = 6
+"""Digits of the figures in model files: more than anything shows, since it rounds once more."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Result:
@@ -165,26 +168,26 @@ def record_figures(name: str, weights: Path = WEIGHTS, folder: Path = RESULTS) -
     model = load_model(weights / f"{name}.safetensors")
     figures = dict(model.figures)
     for title in ("bsd68", "set12"):
-        for measure, digits in (("psnr", 3), ("ssim", 4)):
+        for measure in ("psnr", "ssim"):
             if isinstance(model, Family):
-                found = _by_sigma(name, title, measure, digits, folder)
+                found = _by_sigma(name, title, measure, folder)
             else:
                 result = read_result(name, title, folder)
-                found = None if result is None else round(getattr(result, measure), digits)
+                found = None if result is None else round(getattr(result, measure), _DIGITS)
             if found is not None:
                 figures[f"{title}_{measure}"] = found
-    nearest = _by_sigma(name, "bsd68", "psnr", 3, folder, NEAREST)
+    nearest = _by_sigma(name, "bsd68", "psnr", folder, NEAREST)
     if isinstance(model, Family) and nearest is not None:
         figures["bsd68_psnr_of_nearest"] = nearest
     dataclasses.replace(model, figures=figures).save(weights / f"{name}.safetensors")
 
 
 def _by_sigma(
-    name: str, title: str, measure: str, digits: int, folder: Path, of: str = "sigmas"
+    name: str, title: str, measure: str, folder: Path, of: str = "sigmas"
 ) -> dict[str, float] | None:
     results = {sigma: read_result(name, title, folder, sigma, of) for sigma in EVERY_SIGMA}
     found = {
-        f"{sigma:g}": round(getattr(result, measure), digits)
+        f"{sigma:g}": round(getattr(result, measure), _DIGITS)
         for sigma, result in results.items()
         if result is not None
     }

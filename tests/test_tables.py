@@ -73,7 +73,7 @@ def test_evaluations_go_into_json_tables_and_the_model_file(
 
     results.record_figures("gray-5x5-s25", shipped, folder)
     model = load_model(shipped / "gray-5x5-s25.safetensors")
-    assert model.figures["bsd68_psnr"] == round(psnr, 3)
+    assert model.figures["bsd68_psnr"] == round(psnr, 6)
     assert set(model.figures) == {"bsd68_psnr", "bsd68_ssim", "set12_psnr", "set12_ssim"}
     assert results.read_result("gray-5x5-s25", "bsd68", folder) is not None  # weights are as before
 
@@ -111,7 +111,7 @@ def test_a_model_for_every_sigma_is_measured_at_several(
     results.record_figures("gray", shipped, folder)
     family = load_model(shipped / "gray.safetensors")
     assert isinstance(family, Family)
-    assert family.figures["bsd68_psnr"] == {key: round(value, 3) for key, value in psnr.items()}
+    assert family.figures["bsd68_psnr"] == {key: round(value, 6) for key, value in psnr.items()}
     card = format_card(family)
     assert "any standard deviation from 5 to 80 on the 0-255 scale" in card
     assert f"| PSNR on BSD68, dB | {psnr['10']:.3f} | {psnr['25']:.3f} |" in card
