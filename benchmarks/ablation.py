@@ -3,7 +3,7 @@
 Trains networks for sigma 25 that differ in one ingredient at a time, in plain torch: the same
 crops, seed, steps and rate for all, and the same validation images. Nothing here is shipped; it
 tells which ingredients are worth code in the engine. A stage takes half a minute on one core, one
-for color two minutes; rows that are measured already are kept, unless `--again` is given.
+for color a minute or two; rows that are measured already are kept, unless `--again` is given.
 ``docs/results/ablation.json`` has the results, and ``python -m scripts.ablation`` makes a table of
 them.
 """

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -222,6 +223,36 @@ def test_a_full_disk_ends_the_run(
     said = fails("denoise", *arguments, "--workers", workers)
     assert "No space left on device" in said
     assert 1 <= len(calls) <= workers  # those under way may meet it, too; no other is begun
+
+
+def test_what_is_written_beside_a_full_disk_is_told(
+    folder: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file meets the full disk while another is past the point at which it would stop."""
+    work, begun = nlnet.files.many_files.denoise_file, threading.Event()
+
+    def denoise(
+        source: Path, target: Path, settings: Settings, progress: Callable[[float], bool]
+    ) -> object:
+        if source.name == "b.tif":
+            assert begun.wait(60)
+            error = FileError("The disk is full.")
+            error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+            raise error
+        result = work(source, target, settings, lambda share: True)
+        begun.set()
+        deadline = time.monotonic() + 60
+        while progress(0.5) and time.monotonic() < deadline:  # until the run is told to stop
+            time.sleep(0.001)
+        return result
+
+    monkeypatch.setattr(nlnet.files.many_files, "denoise_file", denoise)
+    jobs = [FileJob(folder / name, tmp_path / "out" / name) for name in NAMES[:3]]
+    reports = run_jobs(jobs, Settings(sigma=25), workers=2)
+    assert next(reports).job == jobs[0]
+    with pytest.raises(FileError, match="disk is full"):
+        next(reports)
+    assert outputs(tmp_path / "out") == {"a.png"}
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

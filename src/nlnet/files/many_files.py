@@ -69,7 +69,8 @@ def run_jobs(
     Raises
     ------
     FileError
-        If the disk is full or cannot be written: every further file would fail as well.
+        If the disk is full or cannot be written: every further file would fail as well. It is
+        raised after what became of the files that were under way.
     """
     if settings.threads is None:
         threads = max(1, available_cpus() // workers)
@@ -88,11 +89,17 @@ def run_jobs(
         try:
             while under_way:
                 done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                failed = {future for future in done if future.exception() is not None}
-                following = itertools.islice(waiting, 0 if failed else len(done))
-                under_way |= {pool.submit(work, number) for number in following}
-                for future in (*(done - failed), *failed):
-                    yield future.result()
+                failed = [future for future in done if future.exception() is not None]
+                if failed:
+                    # The others stop, or are written nevertheless, which is to be told.
+                    tally.stopped.set()
+                    done |= wait(under_way).done
+                else:
+                    following = itertools.islice(waiting, len(done))
+                    under_way |= {pool.submit(work, number) for number in following}
+                yield from (future.result() for future in done if future.exception() is None)
+                for future in failed:
+                    future.result()  # raises
         finally:
             tally.stopped.set()
 
