@@ -1,0 +1,1 @@
+"""Simulated noise of cameras, films and microscopes, to train and to measure with."""
