@@ -11,7 +11,7 @@ RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
 .DEFAULT_GOAL := help
-.PHONY: help setup engine demo test test-baseline pytest lint type format bench clean
+.PHONY: help setup engine demo test test-baseline test-changed pytest lint type format bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -36,22 +36,25 @@ setup: $(DEVELOPMENT) engine  ## install everything for development and benchmar
 demo: $(RUNTIME) engine  ## denoise a photo and write demo.png; installs only what that needs
 	$(BIN)/python examples/demo.py
 
-test: lint type pytest test-baseline  ## lint, type check, and run all tests
+test: lint type pytest test-changed  ## lint, type check, and run all tests
 
 # Three workers, whatever the machine: tests wait for processes that they have started, so a worker
 # more than two CPUs keeps those busy, and the engine has threads of its own. Those of torch and BLAS
 # would wait for each other.
 WORKERS ?= 3
 TOGETHER := --numprocesses $(WORKERS) --dist worksteal
-test pytest test-baseline: export OMP_NUM_THREADS = 1
+test pytest test-baseline test-changed: export OMP_NUM_THREADS = 1
 # Workers and the processes that tests start would compile all modules again and again.
-test pytest test-baseline: export PYTHONDONTWRITEBYTECODE =
+test pytest test-baseline test-changed: export PYTHONDONTWRITEBYTECODE =
 
 pytest: setup  ## the tests and the examples in docstrings
 	$(BIN)/python -m pytest $(TOGETHER)
 
 test-baseline: setup  ## the numerical tests with each smaller instruction set, and with fewer CPU features
 	$(BIN)/python -m scripts.baseline $(TOGETHER)
+
+test-changed: setup  ## test-baseline, unless engine and numerics are as they were when it last passed
+	$(BIN)/python -m scripts.baseline --if-changed $(TOGETHER)
 
 ENGINE_CODE = $(wildcard engine/*/*.[ch] engine/*/*.cpp engine/src/*/*.h)
 
@@ -77,7 +80,21 @@ tables: setup  ## evaluate the shipped models (or MODELS=...) on the test sets i
 	$(BIN)/python -m scripts.speed
 
 ship: setup  ## add the best model of the training run RUN= to the package, and its log to docs/
-	$(BIN)/python -m scripts.ship $(RUN) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m scripts.ship $(RUN)
+
+# In this order: each begins with nothing, or with one before it.
+OPEN_MODELS := open-gray-s25 open-gray open-gray-plus open-color open-color-plus
+
+.PHONY: photos models
+photos: setup  ## prepare the photos in PHOTOS= (train/ and val/) for training, in build/photos
+	$(BIN)/python -m scripts.photos $(PHOTOS) -o build/photos
+
+models: photos  ## train the open models from nothing on the photos in PHOTOS=, and ship them; goes on where it stopped
+	for name in $(OPEN_MODELS); do \
+	  resume=$$(test ! -e runs/$$name/checkpoint.pt || echo --resume); \
+	  $(BIN)/nlnet train configs/$$name.toml --data build/photos --out runs/$$name $$resume || exit 1; \
+	done
+	$(BIN)/python -m scripts.ship $(patsubst %,runs/%,$(filter-out %-s25,$(OPEN_MODELS)))
 
 .PHONY: test-browser fuzz fuzz-web load bench-web-memory
 test-browser: setup  ## test the web page in chromium; skipped if that is missing and cannot be installed
@@ -98,6 +115,10 @@ load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 
 	$(BIN)/python -m benchmarks.load --seconds 600
 	$(BIN)/python -m scripts.load
 
+.PHONY: eye
+eye: setup  ## train the eye, which tells what the noise is, from nothing on the photos in PHOTOS=; resumes; hours
+	$(BIN)/python -m nlnet.training.eye $(PHOTOS) --out src/nlnet/noise/eye.safetensors
+
 .PHONY: fuzz-files bench-noise
 fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
 	NLNET_FUZZ_FILES=10000 $(BIN)/python -m pytest -s tests/test_fuzz_files.py
@@ -109,6 +130,7 @@ bench-noise: setup  ## the tables and the plot of docs/files_and_noise.md; needs
 
 .PHONY: bench-real
 bench-real: setup  ## real noise, compared with others, into docs/real_noise.md; resumes; an hour
+	$(BIN)/python -m benchmarks.everyday
 	$(BIN)/python -m benchmarks.real_noise
 	$(BIN)/python -m scripts.real_noise
 
@@ -123,10 +145,7 @@ bench: setup  ## measure nlnet and other denoisers, up to 24 megapixels, and upd
 	$(BIN)/python -m benchmarks.quality
 	$(BIN)/python -m scripts.speed
 
-.PHONY: bench-busy bench-command bench-engine bench-training
-bench-engine: setup  ## compare the warm speed with that of the last revision with numba
-	$(BIN)/python -m benchmarks.engine
-
+.PHONY: bench-busy bench-command bench-training
 bench-busy: setup  ## every public function while the cores are busy: at most 3 times as long as alone
 	$(BIN)/python -m benchmarks.busy
 	$(BIN)/python -m scripts.load

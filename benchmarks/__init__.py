@@ -10,6 +10,5 @@ What is measured, and how, in one place each:
 - `suite`: all of it in one run; `report`, `machine`: what becomes of the figures;
 - `quality`: PSNR of the others on all of BSD68.
 
-`python -m benchmarks.engine` compares the engine with an older revision,
 `python -m benchmarks.training` measures training: the engine against plain torch.
 """

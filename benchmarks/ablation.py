@@ -29,8 +29,9 @@ from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.torch.plain import flat_members, transform
-from nlnet.training.data import Batch, CropSource, load_pictures, validation_batch
+from nlnet.training.data import Batch, CropSource, validation_batch
 from nlnet.training.loss import negative_psnr
+from nlnet.training.pictures import load_pictures
 from nlnet.training.settings import DataSettings, TrainingSettings
 
 RESULTS = PROJECT / "docs" / "results" / "ablation.json"
@@ -112,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pictures = load_pictures(data / "bsds500", settings)
         torch.manual_seed(SEED)
         network = Network(ingredients)
-        train(network, CropSource(pictures.training, settings), options.steps, name)
+        train(network, CropSource(pictures, settings), options.steps, name)
         return {
             "parameters": sum(values.numel() for values in network.parameters()),
             "seed": SEED,
@@ -174,7 +175,11 @@ def _settings(ingredients: Ingredients) -> TrainingSettings:
         group_size=ingredients.group_size,
     )
     return TrainingSettings(
-        name="ablation", sigma=SIGMA, seed=SEED, network=config, data=DataSettings(crop=CROP)
+        name="ablation",
+        sigma=SIGMA,
+        seed=SEED,
+        network=config,
+        data=DataSettings(folders=("train", "test"), crop=CROP),
     )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 import nlnet
-from benchmarks.camera import Camera
 from benchmarks.pictures import CHANNELS, bsd68_paths
 from nlnet.arrays import Array
 from nlnet.evaluation.datasets import read_clean
@@ -144,7 +143,6 @@ def find_sets(data: Path, count: int | None = None) -> Iterator[Set]:
         Set("photos", "all", [_pair(path) for path in _spread(photos)], {**OURS, **best}),
         Set("microscopy", "all", [_pair(path) for path in microscopy], {**OURS, **vst, **best}),
         *_white_sets(data),
-        Set("camera", "all", list(_camera_cases(data)), OURS),
         *_clean_sets(data),
         Set("microscopy", "few", [_pair(path, MIDDLE) for path in scenes], gray_peers),
         Set("photos", "few", [_pair(path, MIDDLE) for path in _spread(photos[::EVERY])], peers),
@@ -208,17 +206,3 @@ def _clean_sets(data: Path) -> Iterator[Set]:
 
 def _known(noisy: Array, sigma: float) -> Array:
     return nlnet.denoise(noisy, sigma, data_range=255)
-
-
-def _camera_cases(data: Path) -> Iterator[Case]:
-    """Photos of BSD68 by cameras drawn at random; image i has the seed i."""
-
-    def load(seed: int, path: Path) -> tuple[Array, Array]:
-        rng = np.random.default_rng(seed)
-        picture = np.moveaxis(read_clean(path, 3), -1, 0)
-        shot = Camera.draw(rng).shoot(picture, rng)
-        noisy, clean = (np.moveaxis(planes, 0, -1) for planes in shot)
-        return np.rint(noisy).astype(np.uint8), clean
-
-    for seed, path in enumerate(bsd68_paths("color", data)):
-        yield Case(path.stem, functools.partial(load, seed, path))

@@ -1,7 +1,7 @@
 """Real noise, beside peers: ``python -m benchmarks.real_noise``, ``make bench-real``.
 
 Photos and microscope images with their truth (the mean of many exposures), where they are in the
-data folder; simulated photos; white noise of unknown strength; and images without noise, to see
+data folder; white noise of unknown strength; and images without noise, to see
 what is damaged. nlnet is called with defaults; BM3D and OpenCV's non-local means get the one
 strength that is best for the whole set, which they have to be told. Writes
 ``docs/results/real_noise.json`` after every image, goes on where it was stopped, and prints tables;
@@ -28,7 +28,7 @@ from nlnet.atomic import write_atomically
 from nlnet.evaluation.metrics import psnr
 from scripts.markdown import format_table
 
-PARTS = ("photos", "microscopy", "white", "camera", "clean")
+PARTS = ("photos", "microscopy", "white", "clean")
 UNTOUCHED = 100.0
 """PSNR that stands for no difference at all, which JSON has no number for."""
 OURS = ("known", "white", "nlnet", "best", "vst+bm3d")

@@ -1,4 +1,4 @@
-"""Sizes and inputs of the refinement: ``python -m benchmarks.refinements``.
+"""Sizes of the refinement: ``python -m benchmarks.refinements``.
 
 Trains refinements after the stages of ``gray`` that differ in one thing at a time, from random
 weights on: the same crops, seed, steps and rates for all, for a short time. PSNR is that of the
@@ -27,8 +27,8 @@ from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network.config import NetworkConfig
 from nlnet.network.refinement import RefinementConfig
 from nlnet.torch import NLNet
-from nlnet.training.data import CropSource, Pictures, load_pictures, validation_batch
-from nlnet.training.phase import Phase
+from nlnet.training.data import CropSource, validation_batch
+from nlnet.training.pictures import Pictures, load_pictures
 from nlnet.training.settings import (
     DataSettings,
     PhaseSettings,
@@ -37,6 +37,7 @@ from nlnet.training.settings import (
 )
 from nlnet.training.start import starting_parameters, starting_refinement
 from nlnet.training.team import Team
+from nlnet.training.trainer import make_phase
 
 RESULTS = PROJECT / "docs" / "results" / "refinements.json"
 SHIPPED = RefinementConfig((48, 48), (3, 2), (3,))
@@ -45,10 +46,9 @@ ALONE = "the stages alone"
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What a row trains: sizes, and the share of the training that does not see the estimate."""
+    """What a row trains."""
 
     sizes: RefinementConfig = SHIPPED
-    blind: float = 0.5
 
     @property
     def multiplications(self) -> float:
@@ -70,8 +70,6 @@ ROWS: dict[str, Variant | None] = {
     "three levels, 2 + 2 + 2 + 2 + 2 blocks": Variant(
         RefinementConfig((48, 48, 48), (2, 2, 2), (2, 2))
     ),
-    "sees the estimate from the start": Variant(blind=0.0),
-    "never sees the estimate": Variant(blind=1.0),
 }
 
 
@@ -103,14 +101,13 @@ def recipe(variant: Variant, epochs: int) -> TrainingSettings:
         seed=SEED,
         start="gray",
         network=NetworkConfig(refinement=variant.sizes),
-        data=DataSettings(crop=192),
+        data=DataSettings(folders=("train", "test"), crop=192),
         joint=PhaseSettings(epochs=0),
         refinement=RefinementSettings(
             epochs=epochs,
             batch=8,
             reuse=2,
             often=(10.0, 60.0),
-            blind=variant.blind,
             rate=0.01,
             scalar_rate=0.001,
             final_rate=0.0,
@@ -131,7 +128,7 @@ def measure(settings: TrainingSettings, pictures: Pictures, *, trained: bool) ->
             threads=team.threads,
         )
         number = settings.last_phase if trained else settings.last_phase - 1
-        phase = Phase(number, settings, network, CropSource(pictures.training, settings), team)
+        phase = make_phase(number, settings, network, CropSource(pictures, settings), team)
         epochs = phase.settings.epochs
         for epoch in tqdm(range(epochs), disable=not epochs):
             for _ in phase.epoch(epoch, 0):
@@ -141,7 +138,7 @@ def measure(settings: TrainingSettings, pictures: Pictures, *, trained: bool) ->
         with torch.no_grad():
             for place, picture in enumerate(pictures.validation[:VALIDATION_IMAGES]):
                 batch = validation_batch(picture, place, SIGMA, settings, team.threads)
-                scores.append(-float(phase.negative_psnr(batch, whole=True)))
+                scores.append(-float(phase.score(batch)))
     assert refinement is not None
     return {
         "parameters": refinement.parameter_count if trained else 0,

@@ -33,7 +33,13 @@ PACKAGE = ROOT / "src" / "nlnet" / "engine"
 
 # How the files that are compiled once for each instruction set may round. Matching finds the same
 # groups to the bit on every CPU, so nothing is fused there, nor in files that are not named here.
-CONTRACTION = {"matching": "off", "stages": "fast"}
+CONTRACTION = {
+    "matching": "off",
+    "patches": "fast",
+    "pixels": "off",
+    "series": "off",
+    "stages": "fast",
+}
 
 CXX_FLAGS = (
     "-std=c++17",
@@ -81,8 +87,8 @@ class Unit:
 def units(target: Target) -> list[Unit]:
     """Return everything that the library for the target consists of, the slowest first."""
     once, per_set = [], []
-    for source in sorted((ENGINE / "src").glob("*.cpp")):
-        contraction = CONTRACTION.get(source.stem.partition("_")[0])
+    for source in sorted((ENGINE / "src").rglob("*.cpp")):
+        contraction = CONTRACTION.get(source.stem)
         if contraction is None:
             once.append(Unit(source))
         else:
@@ -167,7 +173,7 @@ def link_flags(target: Target, compiler: Compiler) -> list[str]:
     elif target.system == "macos":
         flags += [f"-Wl,-install_name,@rpath/{target.library}"]
     elif target.system == "windows":
-        flags = ["-shared", "-nostdlib", "-s", "-Wl,--no-entry"]  # see src/windows.cpp
+        flags = ["-shared", "-nostdlib", "-s", "-Wl,--no-entry"]  # see src/win32_libc.cpp
     elif target.system == "freestanding":
         # Memory is the page's, and each thread brings a stack of its own.
         exported = [f"-Wl,--export={name}" for name in ("__stack_pointer", "__heap_base")]

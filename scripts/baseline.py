@@ -13,11 +13,13 @@ test that passes on one CPU only would fail for somebody else. There are two kin
   what they did on the whole CPU, so they are left out.
 
 So every set of the engine is met once, and every other library with all it has and with the least.
-Arguments are passed on to pytest.
+With ``--if-changed`` as the first argument, nothing is run if the engine and all code that computes
+are as they were when all of this last passed. Other arguments are passed on to pytest.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -33,6 +35,17 @@ from nlnet.engine import describe_engine
 from nlnet.engine.library import SET_VARIABLE, SETS, available_sets, instruction_set
 
 ROOT = Path(__file__).resolve().parent.parent
+STAMP = ROOT / "build" / "baseline"
+"""Holds the digest of what was tested when the tests last passed."""
+
+COMPUTING = (
+    "engine/include",
+    "engine/src",
+    *("constraints.txt", "scripts/baseline.py", "src/nlnet/inputs.py", "src/nlnet/masks.py"),
+    *(f"src/nlnet/{name}" for name in ("engine", "network", "model", "noise", "denoising")),
+    *(f"src/nlnet/{name}" for name in ("raw", "evaluation", "torch", "training", "dask")),
+)
+"""Files and folders that results depend on; tests are not among them."""
 
 # The core of OpenBLAS, by platform.machine().
 _NUMERICAL = "numerical and not slow"
@@ -66,6 +79,19 @@ def numerical_files() -> list[str]:
     """Return where numerical tests are: the others need not be imported."""
     files = (ROOT / "tests").glob("test_*.py")
     return [*sorted(str(path) for path in files if "mark.numerical" in path.read_text()), "src"]
+
+
+def digest() -> str:
+    """Return a digest of the code that computes, and of the tests of it."""
+    files = [path for name in COMPUTING for path in (ROOT / name, *(ROOT / name).rglob("*"))]
+    tests = [Path(name) for name in numerical_files() if name != "src"]
+    suffixes = {".py", ".h", ".cpp", ".txt", ".safetensors"}
+    found = hashlib.sha256()
+    for path in sorted(
+        {path for path in (*files, *tests) if path.suffix in suffixes and path.is_file()}
+    ):
+        found.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def features() -> dict[str, Any]:
@@ -108,15 +134,24 @@ def main() -> int:
     if platform.machine() not in _SMALLEST_CORE:
         print(f"No smaller CPU is known for {platform.machine()}: nothing to run.")
         return 0
+    arguments = sys.argv[1:]
+    tested = digest()
+    if arguments[:1] == ["--if-changed"]:
+        arguments = arguments[1:]
+        if STAMP.exists() and STAMP.read_text() == tested:
+            print("Engine and numerics are as they were when these tests last passed.")
+            return 0
     full, smallest = features(), features_of_the_smallest()
     for library, value in full.items():
         print(f"{library}: {smallest[library]} instead of {value}")
-    command = [sys.executable, "-m", "pytest", *numerical_files(), *sys.argv[1:]]
+    command = [sys.executable, "-m", "pytest", *numerical_files(), *arguments]
     for marks, environment in passes():
         print(f"{SET_VARIABLE}={environment[SET_VARIABLE]}, {marks}", flush=True)
         code = subprocess.run([*command, "-m", marks], cwd=ROOT, env=environment).returncode
         if code:
             return code
+    STAMP.parent.mkdir(exist_ok=True)
+    STAMP.write_text(tested)
     return 0
 
 

@@ -64,6 +64,7 @@ def format_card(model: Model | Family) -> str:
         "Selection": told.get("selection", "not recorded"),
         "Seed": told.get("seed", "not recorded"),
         "Training time": _duration(told.get("seconds")),
+        **_phases(told),
         "Commit": f"`{told['commit']}`" if told.get("commit") else "not recorded",
         "Licence of the weights": told.get("licence", "not recorded"),
     }
@@ -113,6 +114,20 @@ def _digits(key: str) -> int:
 
 def _table(values: Mapping[str, object]) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {key} | {v} |" for key, v in values.items())])
+
+
+def _phases(told: Mapping[str, Any]) -> dict[str, str]:
+    """Say what was seen, and how the models that it began with were trained."""
+    facts = {}
+    if "megapixels" in told:
+        facts["Pixels seen"] = f"{told['megapixels']:,.0f} million"
+    if told.get("earlier"):
+        facts["Before that"] = "; ".join(
+            f"{each['name']}: {each.get('recipe', 'not recorded')}, "
+            f"{_duration(each.get('seconds'))}, {each.get('megapixels', 0):,.0f} million pixels"
+            for each in told["earlier"]
+        )
+    return facts
 
 
 def _duration(seconds: object) -> str:

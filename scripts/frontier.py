@@ -54,7 +54,6 @@ class Report:
     def __init__(self, content: dict[str, Any]) -> None:
         self.commit = content["commit"][:7]
         self.cpu = content["machine"]["cpu"]
-        self.by_engine = "engine" in content["machine"]
         self.sgemm = {int(threads): rate for threads, rate in content["sgemm_gflops"].items()}
         self._results = {
             (result["kind"], result["size"], result["threads"], result["method"]): result
@@ -80,10 +79,6 @@ class Report:
     def ours(self, kind: str, size: str = "small", threads: int = 2) -> dict[str, Any]:
         """Return the figures of our fast network."""
         return self.of(kind, f"nlnet {FAMILIES[FAST][KINDS[kind]]}", size, threads)
-
-    def has(self, size: str) -> bool:
-        """Whether the run took images of this size."""
-        return self.find("gray", f"nlnet {FAMILIES[FAST][1]}", size) is not None
 
     def speedup(self, kind: str, size: str) -> float:
         """Return how many times as fast two threads are as one."""
@@ -180,21 +175,9 @@ def relative_times() -> dict[str, float]:
         method = f"nlnet {fast if config == _config(fast) else name}"
         result = report.find(kind, method)
         if result is not None:
-            seconds[name] = _engine_seconds(name, result["seconds"], report)
+            seconds[name] = result["seconds"]
     fastest = {n: seconds[FAMILIES[FAST][n]] for n in KINDS.values()}
     return {name: round(s / fastest[_config(name).channels], 2) for name, s in seconds.items()}
-
-
-def _engine_seconds(name: str, seconds: float, report: Report) -> float:
-    """Return the engine's time where the run is older than the engine."""
-    if report.by_engine:
-        return seconds
-    config = _config(name)
-    for row in read_benchmark("engine-avx512")["results"]:
-        same = load_model(row["model"]).config == config
-        if same and (row["kind"], row["threads"], row["size"]) == ("denoise", 2, [321, 481]):
-            return float(row["engine_seconds"])
-    raise SystemExit(f"There is no time of the engine for {name}: run make bench.")
 
 
 def _config(name: str) -> Any:

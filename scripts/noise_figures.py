@@ -10,15 +10,22 @@ import numpy as np
 import pyvips
 
 import nlnet
-from benchmarks.camera import Camera
 from nlnet.atomic import write_atomically
 from nlnet.evaluation.comparison import compare
 from nlnet.images import ImageFile, read_image
+from nlnet.training.simulation.cameras import InCamera
+from nlnet.training.simulation.recipes import Recipe
+from nlnet.training.simulation.steps import Encode, Sensor, Sharpen, Step
 from scripts.results import PROJECT
 
 IMAGES = PROJECT / "docs" / "images"
 WIDTH = 1200
-CAMERA = Camera(photons=150.0, read=3.0, luma_blur=0.6, grain=0.4, blotch=1.3)
+CAMERA: tuple[Step, ...] = (
+    Sensor(photons=150.0, read=3.0, demosaicer="malvar"),
+    InCamera("smoothing", sigma=10.0, share=0.7, chroma=1.0),
+    Sharpen(0.4),
+    Encode("jpeg", 90),
+)
 """A small sensor in a room: developed, smoothed, sharpened and saved as JPEG by the camera."""
 
 PHOTONS = 100.0
@@ -35,9 +42,8 @@ def draw_all() -> None:
 
 def shoot(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a photo as a camera saves it, and without noise."""
-    planes = np.moveaxis(photo, -1, 0)
-    noisy, clean = CAMERA.shoot(planes, np.random.default_rng(0))
-    return _to_bytes(np.moveaxis(noisy, 0, -1)), _to_bytes(np.moveaxis(clean, 0, -1))
+    recipe = Recipe("camera", photo.astype(np.float32), CAMERA)
+    return _to_bytes(recipe.render(0)), _to_bytes(recipe.truth())
 
 
 def count(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.everyday import OUTPUT as EVERYDAY
+from benchmarks.everyday import format_sets
 from benchmarks.real_noise import UNTOUCHED, best_rows, losses, mean
 from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
@@ -51,7 +53,7 @@ def fill_in(name: str, page: str) -> str:
             "photos": format_peers(rows, "photos", "photos", "CBM3D"),
             "microscopy": format_peers(rows, "microscopy", "images", "BM3D"),
             "kinds": format_kinds(rows),
-            "camera": format_camera(rows),
+            "everyday": format_sets(json.loads(EVERYDAY.read_text())["sets"]),
             "clean": format_clean(rows),
             "white": format_white(rows),
         },
@@ -109,22 +111,6 @@ def _of_kind(row: dict[str, Any], kind: str) -> float:
     return statistics.fmean(
         value for image, value in row["psnr"].items() if image.rsplit("_", 1)[0] == kind
     )
-
-
-def format_camera(rows: Rows) -> str:
-    """Return the table of simulated photos."""
-    found = best_rows(rows, "camera", "all")
-    noisy = found["noisy"]["psnr"]
-    lines = []
-    for way in ("noisy", "white", "nlnet"):
-        gains = [value - noisy[image] for image, value in found[way]["psnr"].items()]
-        figures = (statistics.fmean(gains), statistics.median(gains), min(gains))
-        cells = [f"{figure:+.2f}" for figure in figures]
-        cells.append(f"{sum(gain < -_NOTICED for gain in gains)}")
-        shown = [""] * len(cells) if way == "noisy" else cells
-        lines.append([_WAYS[way], f"{mean(found[way]):.2f}", *shown])
-    header = [f"{len(noisy)} simulated photos", "PSNR in dB", "mean gain", "median gain"]
-    return format_table([*header, "worst", "photos that lose"], lines)
 
 
 def format_clean(rows: Rows) -> str:

@@ -2,8 +2,7 @@
 
 Draws ``docs/images/speed.png``, and writes what the files of ``benchmarks/results`` say into the
 README, ``docs/performance.md``, ``docs/training.md`` and what ``nlnet models`` shows:
-``speed.json``, ``quality.json``, ``command.json``, ``training.json``, ``wasm.json``, and
-``engine-SET.json`` of the instruction sets.
+``speed.json``, ``quality.json``, ``command.json``, ``training.json`` and ``wasm.json``.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
 
 WIDTH = 100
-_SETS = {"avx512": "AVX-512", "avx2": "AVX2"}
-_MOST = 1.03  # the engine's time over numba's: more would be slower than the first version
-_LARGE = [2448, 3264]  # 8 megapixels
 _STAR = textwrap.fill(
     "\\* as published. DnCNN and FFDNet run here with random weights, for their time; the PSNR of "
     "the others is the mean over BSD68 at sigma 25, in dB. Empty cells were not measured.",
@@ -47,9 +43,7 @@ def fill_in(name: str, page: str) -> str:
         "docs/performance.md": {
             "speed": format_page(report),
             "commands": format_commands(read_benchmark("command")),
-            "engine": format_engine(
-                {name: read_benchmark(f"engine-{name}") for name in _SETS}, read_benchmark("wasm")
-            ),
+            "wasm": format_wasm(read_benchmark("wasm")),
         },
         "docs/training.md": {"training-speed": format_training(read_benchmark("training"))},
     }
@@ -63,7 +57,7 @@ def format_summary(report: Report) -> str:
     gray, color = report.ours("gray"), report.ours("color")
     opencv, bm3d = report.of("gray", "OpenCV NLM"), report.of("gray", "bm3d")
     dncnn, color_opencv = report.of("gray", "DnCNN-17 torch"), report.of("color", "OpenCV NLM")
-    size, large = _large_images(report)
+    large = [report.ours(kind, "24mp")["seconds"] for kind in KINDS]
     sentences = [
         f"On two cores, a gray image of 481x321 pixels takes {gray['seconds']:.2f} s. OpenCV's",
         f"non-local means takes {opencv['seconds']:.2f} s and is",
@@ -71,10 +65,9 @@ def format_summary(report: Report) -> str:
         f"BM3D takes {bm3d['seconds']:.1f} s and is {_worse('bm3d'):.2f} dB worse.",
         f"A color image takes {color['seconds']:.2f} s; OpenCV {color_opencv['seconds']:.2f} s and",
         f"BM3D {report.of('color', 'bm3d')['seconds']:.0f} s. Memory is bounded and the time per",
-        f"pixel stays the same for images of any size: {size} take {large[0]:.0f} s in gray and",
-        f"{large[1]:.0f} s in color. `make bench` measures it on your machine; these numbers are",
-        f"from commit {report.commit} ([all of them](benchmarks/results/speed.json)).",
-        *_source(report),
+        f"pixel stays the same for images of any size: 24 megapixels take {large[0]:.0f} s in",
+        f"gray and {large[1]:.0f} s in color. `make bench` measures it on your machine; these",
+        f"numbers are from commit {report.commit} ([all of them](benchmarks/results/speed.json)).",
     ]
     words = textwrap.fill(" ".join(sentences), WIDTH)
     return "\n\n".join([words, frontier.format_frontier(report), _STAR])
@@ -87,34 +80,6 @@ def _worse(method: str) -> float:
     return (ours or 0.0) - (theirs or 0.0)
 
 
-def _source(report: Report) -> list[str]:
-    """Return what has to be said of a run that is older than the engine."""
-    if report.by_engine:
-        return []
-    shares = {
-        (row["model"], row["threads"], tuple(row["size"])): row["ratio_of_medians"]
-        for row in read_benchmark("engine-avx512")["results"]
-    }
-    gray, color = (shares[f"{kind}-5x5-s25", 2, (321, 481)] for kind in KINDS)
-    return [
-        "That run is older than the engine, which takes",
-        f"{gray:.2f} times as long in gray and {color:.2f} times in color as nlnet did then, on",
-        "another machine with AVX-512.",
-    ]
-
-
-def _large_images(report: Report) -> tuple[str, list[float]]:
-    """Return a size and the seconds in gray and color: of this run, or of that beside numba."""
-    if report.has("24mp"):
-        return "24 megapixels", [report.ours(kind, "24mp")["seconds"] for kind in KINDS]
-    rows = {
-        row["model"]: row["engine_seconds"]
-        for row in read_benchmark("engine-avx512")["results"]
-        if row["size"] == _LARGE and row["threads"] == 2
-    }
-    return "8 megapixels", [rows[f"{kind}-5x5-s25"] for kind in KINDS]
-
-
 def format_page(report: Report) -> str:
     """Return the table of the performance page, and what else the run says."""
     small = report.ours("gray")
@@ -125,19 +90,15 @@ def format_page(report: Report) -> str:
         f"{100 * small['share_of_sgemm']:.0f} % of the arithmetic that a matrix product does in",
         "the same time.",
     ]
-    if report.has("24mp"):
-        large = report.ours("gray", "24mp")
-        growth = large["seconds"] / large["pixels"] * small["pixels"] / small["seconds"]
-        memory = [report.ours(kind, "24mp")["peak_bytes_per_pixel"] for kind in KINDS]
-        sentences += [
-            f"The time per pixel at 24 megapixels is {growth:.2f} times that at 0.15. Peak memory",
-            f"besides the input, with the output, is {memory[0]:.0f} bytes per pixel at 24",
-            f"megapixels, and {memory[1]:.0f} in color.",
-        ]
-    else:
-        sentences += ["Images of 2 and 24 megapixels (`--large`) were not measured in this run."]
+    large = report.ours("gray", "24mp")
+    growth = large["seconds"] / large["pixels"] * small["pixels"] / small["seconds"]
+    memory = [report.ours(kind, "24mp")["peak_bytes_per_pixel"] for kind in KINDS]
+    sentences += [
+        f"The time per pixel at 24 megapixels is {growth:.2f} times that at 0.15. Peak memory",
+        f"besides the input, with the output, is {memory[0]:.0f} bytes per pixel at 24",
+        f"megapixels, and {memory[1]:.0f} in color.",
+    ]
     source = f"From `make bench` on commit {report.commit} (`benchmarks/results/speed.json`):"
-    sentences += _source(report)
     more = textwrap.fill(" ".join(sentences), WIDTH)
     return "\n\n".join([source, frontier.format_frontier(report), _STAR, more])
 
@@ -160,55 +121,18 @@ def format_commands(content: dict[str, Any]) -> str:
     return "\n\n".join([textwrap.fill(source, WIDTH), table])
 
 
-def format_engine(contents: dict[str, dict[str, Any]], wasm: dict[str, Any]) -> str:
-    """Return the engine's time as a share of numba's, for each instruction set."""
-    columns = [(name, threads) for name in contents for threads in (1, 2)]
-    shares: dict[str, dict[tuple[str, int], str]] = {}
-    doubtful: list[str] = []
-    for instructions, content in contents.items():
-        for row in content["results"]:
-            height, width = row["size"]
-            what = "training step, 4 crops of" if row["kind"] == "train" else "image of"
-            name = f"{row['model'].removesuffix('-s25')}, {what} {width}x{height}"
-            cells = shares.setdefault(name, {})
-            cells[instructions, row["threads"]] = f"{row['ratio_of_medians']:.2f}"
-            if row["ratio"] > _MOST:
-                case = f"{name}, {_SETS[instructions]}, {row['threads']} thread(s)"
-                doubtful.append(f"{row['ratio']:.2f} for {case} ({row['turns']} turns)")
-    header = ["engine's time over numba's"]
-    for name in contents:
-        header += [f"{_SETS[name]}, 1 thread", "2 threads"]
-    rows = [row for content in contents.values() for row in content["results"]]
-    commits = ", ".join(dict.fromkeys(row["commit"][:7] for row in rows))
-    old = next(iter(contents.values()))["old"]
-    loads = [row["load_before"] for row in rows]
-    source = (
-        f"From `python -m benchmarks.engine` on the commits {commits} "
-        f"(`benchmarks/results/engine-*.json`), beside the last revision that used numba, {old}, "
-        f"in turns; the medians. The load before the runs was {min(loads):.1f} to "
-        f"{max(loads):.1f}; above 0.5, other programs "
-        "may have disturbed two threads:"
-    )
-    ratios = wasm["times_native_sse2"]
+def format_wasm(content: dict[str, Any]) -> str:
+    """Return the time of the kernels in WebAssembly beside native code."""
+    ratios = content["times_native_sse2"]
     kernels = {"matching": "match, patch 5", "a stage": "spread, fold         5x5 float"}
     compared = " and ".join(f"{ratios[key]:.2f} times ({name})" for name, key in kernels.items())
-    browser = (
+    words = (
         "In WebAssembly, one thread takes "
         f"{compared} as long as native SSE2 code for the gray 5x5 network, in the same run "
-        f"(`python -m engine.wasm --time` on commit {wasm['commit'][:7]}, "
+        f"(`python -m engine.wasm --time` on commit {content['commit'][:7]}, "
         "`benchmarks/results/wasm.json`)."
     )
-    rows = [
-        [name, *(cells.get(column, "") for column in columns)] for name, cells in shares.items()
-    ]
-    table = format_table(header, rows)
-    words = [
-        "Empty cells were not measured." * any(len(c) < len(columns) for c in shares.values()),
-        f"The least times, in place of the medians, give {'; '.join(doubtful)}." * bool(doubtful),
-    ]
-    notes = [textwrap.fill(" ".join(filter(None, words)), WIDTH)] if any(words) else []
-    paragraphs = [textwrap.fill(source, WIDTH), table, *notes, textwrap.fill(browser, WIDTH)]
-    return "\n\n".join(paragraphs)
+    return textwrap.fill(words, WIDTH)
 
 
 def format_training(content: dict[str, Any]) -> str:

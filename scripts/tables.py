@@ -75,6 +75,8 @@ def format_page() -> str:
         format_every_sigma(),
         "## SSIM on BSD68, and PSNR on Set12",
         format_more(),
+        "The fourth image of Set12 is cut from an image that our models are trained on, in "
+        "BSDS500's `train`.",
         "## How it is measured",
         "Our models are measured by `nlnet evaluate` with seed 0: the noise is neither clipped nor "
         "rounded, and the output is clipped but not rounded. `make tables` writes this page. "

@@ -23,6 +23,6 @@ def filter_body(context: schemathesis.HookContext, body: object) -> bool:
     """
     if not isinstance(body, dict):
         return True
-    if body.get("sigma", "auto") != "auto" and body.get("per_stack") == "yes":
+    if body.get("sigma", "auto") != "auto" and body.get("per_page") == "yes":
         return False
     return not any(isinstance(value, list) for value in body.values())

@@ -10,14 +10,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benchmarks import refinements  # noqa: E402
+from benchmarks import controls, refinements  # noqa: E402
 from benchmarks.ablation import RESULTS, ROWS, Network, _settings, train  # noqa: E402
 from benchmarks.gated_stage import Ingredients, Pointwise, _spread, _summed  # noqa: E402
 from nlnet.model.loading import load_model  # noqa: E402
 from nlnet.network.config import NetworkConfig  # noqa: E402
 from nlnet.network.refinement import RefinementConfig  # noqa: E402
 from nlnet.torch.plain import flat_members  # noqa: E402
-from nlnet.training.data import CropSource, Pictures  # noqa: E402
+from nlnet.training.data import CropSource  # noqa: E402
+from nlnet.training.pictures import Pictures  # noqa: E402
 from nlnet.training.settings import DataSettings  # noqa: E402
 from scripts.ablation import PAGE, fill_in  # noqa: E402
 
@@ -30,7 +31,7 @@ def test_every_row_learns(name):
     network = Network(ROWS[name])
     before = {key: value.clone() for key, value in network.state_dict().items()}
     settings = dataclasses.replace(_settings(ROWS[name]), data=DataSettings(crop=32))
-    crops = CropSource([picture], settings)
+    crops = CropSource(Pictures([picture], []), settings)
     batch = crops.draw(1, 0, range(1), 1)
 
     def error() -> float:
@@ -82,15 +83,15 @@ def test_the_page_shows_the_committed_results():
     assert [row["name"] for row in following] == list(refinements.ROWS)
 
 
-def test_refinements_differ_in_one_thing_at_a_time():
+def test_refinements_differ_in_their_sizes():
     shipped = refinements.Variant()
     for name in ("gray-plus", "color-plus"):
         assert load_model(name).config.refinement == shipped.sizes
     variants = [each for each in refinements.ROWS.values() if each not in (None, shipped)]
     assert len(variants) == len(refinements.ROWS) - 2
     for variant in variants:
-        assert (variant.sizes == shipped.sizes) != (variant.blind == shipped.blind)
-        assert refinements.recipe(variant, 3).refinement.blind == variant.blind
+        assert variant.sizes != shipped.sizes
+        assert refinements.recipe(variant, 3).network.refinement == variant.sizes
 
 
 def test_multiplications_of_a_refinement():
@@ -103,7 +104,7 @@ def test_multiplications_of_a_refinement():
 def test_a_refinement_is_measured():
     rng = np.random.default_rng(0)
     pictures = Pictures(*2 * ([rng.integers(0, 256, (1, 192, 192), np.uint8)],))
-    small = refinements.Variant(RefinementConfig((8,), (0,), ()), blind=0.0)
+    small = refinements.Variant(RefinementConfig((8,), (0,), ()))
     settings = dataclasses.replace(
         refinements.recipe(small, 1), data=DataSettings(crop=96, crops=8)
     )
@@ -112,3 +113,29 @@ def test_a_refinement_is_measured():
     assert (row["epochs"], row["steps"], alone["steps"]) == (1, 1, 0)
     assert row["parameters"] > alone["parameters"] == 0
     assert row["validation_psnr"] != alone["validation_psnr"]
+
+
+@pytest.mark.parametrize(
+    "name", ["the refinement alone, seed 2", "the stages alone, K = 1, seed 1"]
+)
+def test_a_control_is_measured(name):
+    rng = np.random.default_rng(0)
+    pictures = Pictures(*2 * ([rng.integers(0, 256, (1, 100, 100), np.uint8)],))
+    control = controls.ROWS[name]
+    settings = dataclasses.replace(
+        controls.recipe(control, 1), data=DataSettings(crop=96, crops=16)
+    )
+    row = controls.measure(control, settings, pictures)
+    assert row["seed"] == control.seed
+    assert row["steps"] == (2 if control.refinement else 1)
+    assert row["validation_psnr"] > 10
+
+
+def test_controls_differ_in_one_thing_and_have_two_seeds():
+    assert len(controls.ROWS) == 2 * len(controls.KINDS)
+    both = controls.KINDS["stages and refinement"]
+    assert dataclasses.replace(both, stages=False) == controls.KINDS["the refinement alone"]
+    assert dataclasses.replace(both, refinement=False) == controls.KINDS["the stages alone"]
+    config = NetworkConfig(stages=2)
+    nothing = controls.start(controls.Control(stages=False), config)
+    assert not any(stage.coefficients.any() for stage in nothing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ def test_no_library_uses_more_than_the_baseline() -> None:
     assert baseline.features_of_the_smallest() == {
         "numpy": [],
         "openblas": ["Nehalem"],
-        "engine": "nlnet engine 1, SSE2",
+        "engine": "nlnet engine 2, SSE2",
         "torch": "DEFAULT",
     }
 
@@ -44,6 +45,36 @@ def test_tests_that_do_not_call_the_engine_run_once_less() -> None:
     best = {name for name in available_sets() if SETS[name] == instruction_set()}
     met = {environment["NLNET_INSTRUCTION_SET"] for _, environment in baseline.passes()}
     assert met | best == set(available_sets())
+
+
+def test_it_runs_again_only_after_a_change_of_what_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in baseline.COMPUTING:
+        assert (PROJECT / name).exists(), name
+    kernel = tmp_path / "engine" / "src" / "kernels.h"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("one")
+    monkeypatch.setattr(baseline, "ROOT", tmp_path)
+    monkeypatch.setattr(baseline, "STAMP", tmp_path / "stamp")
+    monkeypatch.setattr(baseline, "features", dict)
+    monkeypatch.setattr(baseline, "features_of_the_smallest", dict)
+    runs: list[object] = []
+
+    def run(command: object, **_: object) -> subprocess.CompletedProcess[str]:
+        runs.append(command)
+        return subprocess.CompletedProcess("", returncode=len(runs) == 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr("sys.argv", ["baseline", "--if-changed", "-q"])
+    assert baseline.main() == 1  # and a run that failed does not count
+    for expected in (len(baseline.passes()) + 1, len(baseline.passes()) + 1):
+        assert baseline.main() == 0
+        assert len(runs) == expected
+    assert "last passed" in capsys.readouterr().out
+    kernel.write_text("two")
+    assert baseline.main() == 0
+    assert len(runs) == 2 * len(baseline.passes()) + 1
 
 
 @pytest.mark.engineless

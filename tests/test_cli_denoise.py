@@ -9,7 +9,7 @@ import pytest
 from pictures import random_image
 
 import nlnet
-import nlnet.files.one_page
+import nlnet.files.one_file
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image
 
@@ -111,7 +111,7 @@ def test_bad_outputs_are_found_before_the_work(
     def work(*arguments: object, **options: object) -> None:
         pytest.fail("the work began")
 
-    monkeypatch.setattr(nlnet.files.one_page, "denoise", work)
+    monkeypatch.setattr(nlnet.files.one_file, "denoise_pages", work)
     deep = tmp_path / "deep.png"
     write_image(deep, ImageFile(random_image(dtype=np.uint16)))
     before = set(tmp_path.iterdir())
@@ -186,7 +186,7 @@ def test_ctrl_c_is_one_line(
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(nlnet.files.one_page, "denoise", interrupt)
+    monkeypatch.setattr(nlnet.files.one_file, "denoise_pages", interrupt)
     arguments = ["denoise", noisy_file, "-o", tmp_path / "out.png", "--sigma", "25"]
     assert main(list(map(str, arguments))) == 130
     assert capsys.readouterr().err == "nlnet: interrupted\n"

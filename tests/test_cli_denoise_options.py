@@ -11,8 +11,10 @@ import pytest
 from pictures import noisy_pixels, random_image
 
 import nlnet
-import nlnet.files.one_page
+import nlnet.denoising.page
 from nlnet.cli import main
+from nlnet.denoising.network import Network
+from nlnet.denoising.plan import Plan
 from nlnet.images import ImageFile, read_image, write_image, write_pages
 
 
@@ -23,7 +25,7 @@ class Asked:
     noise: nlnet.Noise
     data_range: float | None
     strength: object
-    options: dict[str, object]
+    network: Network
 
 
 @pytest.fixture
@@ -31,27 +33,24 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     calls: list[Asked] = []
 
     def record(
-        pixels: np.ndarray,
-        *,
-        noise: nlnet.Noise,
-        data_range: float | None,
-        strength: object,
-        **options: object,
-    ) -> np.ndarray:
-        calls.append(Asked(noise, data_range, strength, options))
-        return pixels // 2 if pixels.dtype.kind == "u" else pixels / 2
+        planes: np.ndarray, plan: Plan, shares: object, network: Network, *_: object, **__: object
+    ) -> tuple[np.ndarray, tuple[str, ...]]:
+        if plan.idle:
+            return planes.copy(), ()
+        calls.append(Asked(plan.noise, plan.white, shares, network))
+        return planes // 2 if planes.dtype.kind == "u" else planes / 2, ("model",)
 
-    monkeypatch.setattr(nlnet.files.one_page, "denoise", record)
+    monkeypatch.setattr(nlnet.denoising.page, "denoise_planes", record)
     return calls
 
 
 @pytest.mark.parametrize(
     ("dtype", "options", "sigma", "data_range"),
     [
-        (np.uint8, (), 25, None),
-        (np.uint16, (), 25 * 257, None),
+        (np.uint8, (), 25, 255),
+        (np.uint16, (), 25 * 257, 65535),
         (np.uint16, ("--data-range", 65000), 25 * 65000 / 255, 65000),
-        (np.float32, (), 25 / 255, None),
+        (np.float32, (), 25 / 255, 1),
         (np.float32, ("--data-range", "1e4"), 25 * 1e4 / 255, 1e4),
     ],
 )
@@ -75,12 +74,12 @@ def test_sigma_is_on_the_8_bit_scale(
 def test_options_reach_the_work(
     noisy_file: Path, gray_model_file: Path, tmp_path: Path, asked: list[Asked]
 ) -> None:
-    wanted = {"max_memory": 3 * 2**29, "threads": 3, "model": str(gray_model_file), "quality": None}
     files = ["denoise", str(noisy_file), "-o", str(tmp_path / "out.png"), "--sigma", "25"]
     options = ["--max-memory", "1.5G", "--threads", "3", "--model", str(gray_model_file)]
     assert main([*files, *options]) == 0
-    found = {name: value for name, value in asked[0].options.items() if name != "progress"}
-    assert found == {**wanted, "device": "cpu", "mask": None}
+    network = asked[0].network
+    assert (network.max_memory, network.threads, network.device) == (3 * 2**29, 3, "cpu")
+    assert network.choose(25.0).name == "small-1"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--sigma", "auto"]])
@@ -100,17 +99,16 @@ def test_sigma_is_estimated_and_said(
     assert told == f"{tmp_path / 'in.png'}: found white noise, sigma {sigma / 257:.3g}\n"
 
 
-def test_data_of_fewer_bits_is_told(
-    tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
-) -> None:
-    pixels = np.random.default_rng(0).normal(2000, 300, (64, 64)).astype(np.uint16)
-    pixels[0, 0] = 4095
-    write_image(tmp_path / "in.tif", ImageFile(pixels))
-    files = ["denoise", str(tmp_path / "in.tif"), "-o", str(tmp_path / "out.tif"), "--overwrite"]
-    hint = "--data-range 4095 may suit it"
-    for options, said in (([], True), (["--data-range", "4095"], False), (["--sigma=9"], False)):
+def test_data_of_fewer_bits_needs_no_data_range(tmp_path: Path) -> None:
+    clean = np.tile(np.linspace(600, 3800, 96), (80, 1))
+    noisy = clean + np.random.default_rng(0).normal(0, 100, clean.shape)
+    write_image(tmp_path / "in.tif", ImageFile(noisy.astype(np.uint16)))
+    for number, options in enumerate(([], ["--data-range", "4095"])):
+        files = ["denoise", str(tmp_path / "in.tif"), "-o", str(tmp_path / f"{number}.tif")]
         assert main([*files, *options]) == 0
-        assert (hint in capsys.readouterr().out) == said
+    first, second = (read_image(tmp_path / f"{number}.tif").pixels for number in (0, 1))
+    assert np.abs(first.astype(int) - second).max() <= 1
+    assert np.std(first - clean) < 25
 
 
 def test_an_image_without_noise_is_copied(
@@ -133,9 +131,11 @@ def test_estimates_of_a_stack(
     tmp_path: Path, asked: list[Asked], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(0)
-    stack = np.stack([rng.normal(0.5, sigma / 255, (99, 99)) for sigma in (0.1, 10, 20)])
+    ramp = np.linspace(0.3, 0.7, 99)
+    stack = np.stack([rng.normal(ramp, sigma / 255, (99, 99)) for sigma in (0.1, 10, 20)])
     np.save(tmp_path / "in.npy", stack)
-    assert main(["denoise", str(tmp_path / "in.npy"), "-o", str(tmp_path / "out.npy")]) == 0
+    files = ["denoise", str(tmp_path / "in.npy"), "-o", str(tmp_path / "out.npy")]
+    assert main([*files, "--per-page"]) == 0
     told = capsys.readouterr().out
     assert re.search(r"found noise of 0\.00 to (19|20)\.\d+", told)
     assert "1 of 3 pages left as it is" in told
@@ -155,7 +155,8 @@ def test_strength_reaches_the_work(
         files = ["denoise", str(tmp_path / f"{name}.png"), "-o", str(tmp_path / f"{name}-out.png")]
         assert main([*files, "--sigma", "25", "--strength", text]) == 0
     gray = strength[0] if isinstance(strength, tuple) else strength
-    assert [call.strength for call in asked] == [strength, gray]
+    pairs = [each if isinstance(each, tuple) else (each, each) for each in (strength, gray)]
+    assert [call.strength for call in asked] == pairs
 
 
 def test_kinds_of_noise(
@@ -198,8 +199,8 @@ def test_conversions_are_said(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--strength=2"], "'2' must be a number from 0 to 1"),
-        (["--strength=x"], "from 0 to 1"),
+        (["--strength=3"], "'3' must be a number from 0 to 2"),
+        (["--strength=x"], "from 0 to 2"),
         (["--data-range=0"], "'0' must be a number above 0"),
         (["--data-range=inf"], "above 0"),
         (["--max-memory=lots"], "'lots' must be a number of bytes, such as 500M or 2G"),
@@ -240,7 +241,7 @@ def test_preview(noisy_file: Path, gray_model_file: Path, tmp_path: Path) -> Non
     assert width > 3 * 240
 
 
-def test_noise_per_page_or_per_stack(
+def test_noise_of_all_pages_or_per_page(
     asked: list[Asked],
     tmp_path: Path,
     fails: Callable[..., str],
@@ -248,21 +249,24 @@ def test_noise_per_page_or_per_stack(
 ) -> None:
     generator = np.random.default_rng(3)
     pages = [
-        ImageFile((100 + generator.normal(0, sigma, (80, 90))).astype(np.float32))
+        ImageFile(
+            (np.linspace(60, 200, 90) + generator.normal(0, sigma, (80, 90))).astype(np.float32)
+        )
         for sigma in (4.0, 8.0, 12.0)
     ]
     source = tmp_path / "stack.tif"
     write_pages(source, pages)
     command = ["denoise", str(source), "-o", str(tmp_path / "out.tif"), "--data-range", "255"]
-    assert main(command) == 0
-    assert [call.noise.strength for call in asked] == pytest.approx([4, 8, 12], rel=0.1)
+    assert main([*command, "--per-page"]) == 0
+    assert [call.noise.sigma for call in asked] == pytest.approx([4, 8, 12], rel=0.1)
     asked.clear()
-    assert main([*command, "--per-stack", "--overwrite"]) == 0
-    (first,) = {call.noise.strength for call in asked}
+    assert main([*command, "--overwrite"]) == 0
+    (first,) = {call.noise.sigma for call in asked}
     assert len(asked) == 3
+    assert first is not None
     assert 5 < first < 10
     assert "found white noise" in capsys.readouterr().out.splitlines()[-1]
-    assert "cannot be estimated per stack" in fails(*command, "--per-stack", "--sigma", 5)
+    assert "cannot be estimated per page" in fails(*command, "--per-page", "--sigma", 5)
 
 
 def test_a_page_that_spoils_the_estimate_of_a_stack_is_named(
@@ -271,6 +275,6 @@ def test_a_page_that_spoils_the_estimate_of_a_stack_is_named(
     pages = [noisy_pixels(np.float32) for _ in range(3)]
     pages[2][3, 4] = np.inf
     np.save(tmp_path / "stack.npy", np.stack(pages))
-    told = fails("denoise", tmp_path / "stack.npy", "-o", tmp_path / "out.npy", "--per-stack")
+    told = fails("denoise", tmp_path / "stack.npy", "-o", tmp_path / "out.npy")
     assert "stack.npy', page 3 of 3: " in told
     assert "infinite" in told

@@ -42,7 +42,7 @@ def test_the_block_denoises_as_the_model_does(
         return image[:, first:last]
 
     options = {"box": (0.0, 255.0), "threads": 1}
-    tasks.denoise(network, read, writer(by_block), image.shape, tile_rows=72, **options)
+    tasks.denoise(network, read, writer(by_block), image.shape, tile_rows=0, **options)
     stages = [stage.astype(np.float32) for stage in model.stages]
     denoise_rows(read, writer(by_model), image.shape, config, stages, **options)
     np.testing.assert_array_equal(by_block, by_model)
@@ -64,3 +64,13 @@ def test_what_cannot_be_exported(tmp_path: Path, fails: Callable[..., str]) -> N
     model = tmp_path / "own.safetensors"
     load_model("gray-5x5-s25").save(model)
     assert "the input itself" in fails("export", model, "-o", model, "--overwrite")
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.ONNX", "m.pt", "m.safetensors"])
+def test_formats_of_others_are_refused(
+    name: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    sentence = fails("export", "gray-5x5-s25", "-o", tmp_path / name)
+    assert name in sentence
+    assert ".bin" in sentence
+    assert not list(tmp_path.iterdir())

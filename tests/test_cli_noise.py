@@ -84,7 +84,7 @@ def test_several_files_have_their_names(files: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == f"{paths[1]}: no noise worth removing\n"
 
 
-def test_pages_are_looked_at_one_by_one(
+def test_pages_are_looked_at_together_or_one_by_one(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     photo = read_image(PROJECT / "examples" / "cat.png").pixels[..., 1]
@@ -92,10 +92,13 @@ def test_pages_are_looked_at_one_by_one(
     stack = tmp_path / "stack.tif"
     write_pages(stack, [ImageFile(page) for page in pages])
     assert main(["noise", str(stack)]) == 0
+    (together,) = capsys.readouterr().out.splitlines()
+    assert 9 < sigma_of(together) < 30
+    assert main(["noise", str(stack), "--per-page"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [f"{stack}, page 1", f"{stack}, page 2"]
     assert [sigma_of(line) for line in lines] == pytest.approx([10, 30], rel=0.06)
-    assert main(["noise", str(stack), "--json"]) == 0
+    assert main(["noise", str(stack), "--json", "--per-page"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["page"] for record in records] == [1, 2]
 
@@ -160,10 +163,10 @@ def test_noise_is_drawn(
 
 def test_the_figure_shows_level_and_spectrum() -> None:
     pytest.importorskip("matplotlib")
-    from nlnet.noise.record import Level
+    from nlnet.noise.record import Camera, Level, Photon
     from nlnet.plotting.noise import draw_noise
 
-    camera = Noise("camera", 9.0, (Level(read=9.0),), octaves=(1.0, 1.5, 2.0))
+    camera = Camera.even(9.0, (1.0, 1.5, 2.0))
     photons = Noise.poisson(gain=2.0, read=3.0)
     figure = draw_noise({"photo": camera, "cells": photons})
     levels, spectra = figure.axes
@@ -173,7 +176,7 @@ def test_the_figure_shows_level_and_spectrum() -> None:
     correlated, white = (np.array(line.get_xydata()) for line in spectra.get_lines()[:2])
     assert correlated.tolist() == [[0.5, 1.0], [0.25, 2.25], [0.125, 4.0]]
     assert white[:, 1].tolist() == [1.0, 1.0, 1.0]
-    colors = Noise("poisson", None, tuple(Level(gain=gain) for gain in (1.0, 2.0, 3.0)))
+    colors = Photon(tuple(Level(gain=gain) for gain in (1.0, 2.0, 3.0)))
     for shown, names in (
         (draw_noise({"rgb": colors}), ["red", "green", "blue"]),
         (figure, ["photo", "cells"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -12,26 +13,26 @@ from cases import denoise_planes
 
 import nlnet
 import nlnet.denoising.coarse_to_fine
-import nlnet.denoising.removal
-from nlnet.denoising.coarse_to_fine import (
-    enlarged,
-    halve,
-    memory_of,
-    remove_correlated,
-    scales_for,
-)
+import nlnet.denoising.network
+from nlnet.denoising.camera import remove_camera_noise, scales_of
+from nlnet.denoising.coarse_to_fine import enlarged, halve, memory_of, scales_for
+from nlnet.denoising.network import Network
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.noise.deciding import pyramid_sigmas
-from nlnet.noise.record import Level
+from nlnet.noise.record import Camera
 
 pytestmark = pytest.mark.numerical
 
 Remove = Callable[[np.ndarray, float], np.ndarray]
 
 
-def camera_noise(sigma: float, *octaves: float) -> nlnet.Noise:
-    return nlnet.Noise("camera", sigma, (Level(read=sigma),), (1.0, *octaves))
+def camera_noise(sigma: float, *octaves: float) -> Camera:
+    return Camera.even(sigma, (1.0, *octaves))
+
+
+def sigmas_of(noise: Camera, shape: tuple[int, ...]) -> tuple[float, ...]:
+    """Noise that is as strong everywhere: what is removed at each scale."""
+    return tuple(noise.strengths[0, : scales_of(noise, shape), 0, 0].tolist())
 
 
 def image_of(*shape: int, seed: int = 0) -> np.ndarray:
@@ -87,36 +88,50 @@ def smooth(planes: np.ndarray, sigma: float) -> np.ndarray:
     return planes + (mean - planes) * min(sigma / 50, 1)
 
 
-def by_rows(remove: Remove, asked: list[tuple[tuple[int, ...], float]] | None = None) -> Any:
-    """Read and write a few rows at a time, as the network does."""
+class ByRows(Network):
+    """In place of a network, a function; rows are read and written a few at a time."""
 
-    def denoise(read: Any, write: Any, shape: Any, sigma: float, report: Any) -> None:
-        if asked is not None:
-            asked.append((shape, sigma))
+    def __init__(self, remove: Remove) -> None:
+        super().__init__(choose=None)  # type: ignore[arg-type]
+        object.__setattr__(self, "remove", remove)
+        object.__setattr__(self, "asked", [])
+
+    def of_stages(self) -> ByRows:
+        return self
+
+    def run_even(self, read: Any, write: Any, shape: Any, evening: Any, report: Any) -> None:
+        self.asked.append((shape, evening.reference))
         rows = range(0, shape[1], 5)
         planes = np.concatenate([read(row, min(row + 5, shape[1])) for row in rows], axis=1)
-        assert planes.shape == shape
-        assert planes.dtype == np.float32
         report(0.0)
-        restored = remove(planes, sigma)
+        restored = self.remove(planes.astype(np.float32), evening.reference)
         for row in rows:
             write(row, restored[:, row : row + 5])
         report(1.0)
 
-    return denoise
+
+@pytest.fixture(autouse=True)
+def stubs_stay_stubs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scales below the full one have the same network, but for box and refinement."""
+    honest = dataclasses.replace
+
+    def replace(value: Any, **changes: Any) -> Any:
+        return value if isinstance(value, ByRows) else honest(value, **changes)
+
+    monkeypatch.setattr("nlnet.denoising.camera.dataclasses.replace", replace)
 
 
-@pytest.mark.parametrize("shape", [(1, 32, 48), (1, 33, 47), (3, 35, 32), (1, 9, 6), (2, 5, 13)])
-@pytest.mark.parametrize("sigmas", [(30.0,), (30.0, 20.0), (10.0, 25.0, 40.0)])
-def test_it_is_the_slow_version(shape: tuple[int, ...], sigmas: tuple[float, ...]) -> None:
-    planes = image_of(*shape)
+@pytest.mark.parametrize("shape", [(1, 64, 72), (1, 65, 71), (3, 67, 64), (1, 9, 6), (1, 33, 40)])
+@pytest.mark.parametrize("octaves", [(), (1.4,), (2.0, 5.0)])
+def test_it_is_the_slow_version(shape: tuple[int, ...], octaves: tuple[float, ...]) -> None:
+    planes, noise = image_of(*shape), camera_noise(30.0, *octaves)
     restored = np.full(shape, np.nan)
 
     def write(first: int, rows: np.ndarray) -> None:
         restored[:, first : first + rows.shape[1]] = rows
 
-    remove_correlated(planes, write, sigmas, 2 * (by_rows(smooth),), lambda share: None)
-    expected = slow_remove(planes.astype(np.float64), sigmas, smooth)
+    remove_camera_noise(planes, write, noise, ByRows(smooth), lambda share: None)
+    expected = slow_remove(planes.astype(np.float64), sigmas_of(noise, shape), smooth)
     np.testing.assert_allclose(restored, expected, atol=1e-3)
 
 
@@ -132,11 +147,10 @@ def test_denoise_is_the_slow_version_with_the_network(
     def network(planes: np.ndarray, sigma: float) -> np.ndarray:
         scale = model.sigma / sigma
         scaled = (planes * scale).astype(np.float32)
-        return denoise_planes(scaled, model.config, model.stages, box=(0.0, 255 * scale)) / scale
+        return denoise_planes(scaled, model.config, model.stages, box=None) / scale
 
-    count = 1 if min(height, width) < 32 else 2 if min(height, width) < 64 else 3
     planes = np.moveaxis(image, -1, 0).astype(np.float64)
-    expected = slow_remove(planes, pyramid_sigmas(noise)[:count], network)
+    expected = np.clip(slow_remove(planes, sigmas_of(noise, planes.shape), network), 0, 255)
     result = nlnet.denoise(image, noise=noise, model=model, data_range=255, channel_axis=-1)
     # Rounding may choose another patch of nearly the same distance in a group.
     assert np.mean(np.abs(np.moveaxis(result, -1, 0) - expected) > 0.02) < 0.01
@@ -189,20 +203,16 @@ def test_as_many_scales_as_fit(sides: tuple[int, int], wanted: int, count: int) 
 
 
 def test_the_scales_get_their_sigmas_from_coarse_to_fine() -> None:
-    whole: list[tuple[tuple[int, ...], float]] = []
-    smaller: list[tuple[tuple[int, ...], float]] = []
-    denoise = by_rows(smooth, whole), by_rows(smooth, smaller)
-    remove_correlated(
-        image_of(1, 41, 64), lambda *_: None, (9.0, 5.0, 3.0), denoise, lambda share: None
-    )
-    assert smaller == [((1, 10, 16), 3.0), ((1, 20, 32), 5.0)]
-    assert whole == [((1, 41, 64), 9.0)]
+    network, noise = ByRows(smooth), camera_noise(12.0, 1.5, 2.0)
+    planes = image_of(1, 65, 72)
+    remove_camera_noise(planes, lambda *_: None, noise, network, lambda share: None)
+    assert network.asked == [((1, 16, 18), 6.0), ((1, 32, 36), 9.0), ((1, 65, 72), 12.0)]
 
 
 def test_smaller_sizes_are_left_to_the_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refinement works at the full size only; white noise has no other."""
     refined: list[tuple[int, bool]] = []
-    honest = nlnet.denoising.removal.denoise_rows
+    honest = nlnet.denoising.network.denoise_rows
 
     def denoise_rows(read: Any, write: Any, shape: Any, *rest: Any, **options: Any) -> None:
         config, _, refinement = rest
@@ -210,7 +220,7 @@ def test_smaller_sizes_are_left_to_the_stages(monkeypatch: pytest.MonkeyPatch) -
         refined.append((shape[1], refinement is not None))
         honest(read, write, shape, *rest, **options)
 
-    monkeypatch.setattr(nlnet.denoising.removal, "denoise_rows", denoise_rows)
+    monkeypatch.setattr(nlnet.denoising.network, "denoise_rows", denoise_rows)
     image = image_of(70, 66)
     for noise in (camera_noise(20.0, 1.6, 2.5), nlnet.Noise.white(20.0)):
         nlnet.denoise(image, noise=noise, quality="best", data_range=255)
@@ -239,13 +249,15 @@ def test_progress_rises_from_0_to_1(gray_model: Model) -> None:
 def test_memory_of_the_smaller_images() -> None:
     """Rows come and go; what stays are the smaller images and what changed in them."""
 
-    def copy(read: Any, write: Any, shape: Any, sigma: float, report: Any) -> None:
-        for row in range(0, shape[1], 32):
-            write(row, read(row, min(row + 32, shape[1])))
+    class Copying(ByRows):
+        def run_even(self, read: Any, write: Any, shape: Any, evening: Any, report: Any) -> None:
+            for row in range(0, shape[1], 32):
+                write(row, read(row, min(row + 32, shape[1])))
 
     planes = np.zeros((1, 4096, 512), np.uint8)
+    network, noise = Copying(smooth), camera_noise(3.0, 1.0, 1.0)
     tracemalloc.start()
-    remove_correlated(planes, lambda *_: None, (3.0, 2.0, 1.0), (copy, copy), lambda share: None)
+    remove_camera_noise(planes, lambda *_: None, noise, network, lambda share: None)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     bands = 3 * 4 * 256 * 512  # rows on their way to half the size
@@ -327,9 +339,9 @@ def test_one_strength_is_a_blend(gray_model: Model, color_model: Model, channels
     [
         ((0.5, 1), "the image is grayscale"),
         (np.array([0.5, 1]), "the image is grayscale"),
-        (1.5, "strength is 1.5, but must be from 0 to 1"),
-        (-0.1, "must be from 0 to 1"),
-        (float("nan"), "must be from 0 to 1"),
+        (2.5, "strength is 2.5, but must be from 0 to 2"),
+        (-0.1, "must be from 0 to 2"),
+        (float("nan"), "must be from 0 to 2"),
         ((0.5, 1, 1), "a pair of them"),
         ((), "a pair of them"),
         ("01", "a pair of them"),

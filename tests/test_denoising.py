@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nlnet
-import nlnet.denoising.removal
+import nlnet.denoising.network
 import nlnet.model.loading
 from nlnet.errors import Cancelled, FileError, InputError, ModelError
 from nlnet.inputs import DATA_RANGES
@@ -122,7 +122,7 @@ def test_integers_do_not_wrap_around_without_clip(
     ) -> None:
         write(0, 2 * read(0, shape[1]) - 128)
 
-    monkeypatch.setattr(nlnet.denoising.removal, "denoise_rows", overshoot)
+    monkeypatch.setattr(nlnet.denoising.network, "denoise_rows", overshoot)
     image = np.zeros((8, 8), np.uint8)
     image[0] = 255
     result = nlnet.denoise(image, 25, model=gray_model, clip=False)
@@ -234,7 +234,7 @@ def test_unknown_models(noisy_gray: np.ndarray, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sigma", [0, -1.0, 1.01, float("nan"), float("inf"), "25", True, 1j])
 def test_bad_sigma(gray_model: Model, sigma: Any) -> None:
     with pytest.raises(InputError, match="sigma is"):
-        nlnet.denoise(np.zeros((16, 16)), sigma, model=gray_model)
+        nlnet.denoise(np.full((16, 16), 1.0), sigma, model=gray_model)
 
 
 def test_sigma_may_be_as_large_as_the_range_and_a_numpy_scalar(gray_model: Model) -> None:

@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plain_white
 import pytest
-import threadpoolctl
 
 import nlnet
 from nlnet.errors import InputError
 from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
-from nlnet.noise.white import _PATCH_SIZES, _texture_of_noise
+from nlnet.noise.sample import Sample
+from nlnet.noise.white import estimate_white
 
-pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
+pytestmark = pytest.mark.numerical
 
 
 def scene(height: int = 160, width: int = 200, channels: int = 1) -> np.ndarray:
@@ -93,28 +94,24 @@ def test_large_images_are_sampled() -> None:
 
 def test_the_quantile_is_near_that_of_the_gamma_distribution() -> None:
     stats = pytest.importorskip("scipy.stats")
-    for size in _PATCH_SIZES:
+    for size in (3, 5, 7):
         degrees, trace = size**2 - 4, size * (size - 2)
         exact = stats.gamma.ppf(1 - 1e-6, degrees / 2, scale=2 * trace / degrees)
-        assert _texture_of_noise(size) == pytest.approx(exact, rel=0.05)
+        assert plain_white.texture_of_noise(size) == pytest.approx(exact, rel=0.05)
 
 
-def test_matrix_products_run_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of BLAS that spin for each other take seconds for it where the cores are busy."""
-    blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
-    threads: list[int] = []
-    eigenvalues_of = np.linalg.eigvalsh
+PATCHES = {(160, 200, 1): (7, 1), (150, 120, 1): (5, 1), (40, 60, 1): (3, 1), (321, 481, 3): (7, 2)}
+"""Sides of patches, and the steps between them, that fit the shapes of images."""
 
-    def record(matrix: np.ndarray) -> np.ndarray:
-        # Scipy brings a BLAS of its own, which is not used here.
-        threads.append(min(library["num_threads"] for library in blas.info()))
-        return eigenvalues_of(matrix)
 
-    monkeypatch.setattr(np.linalg, "eigvalsh", record)
-    with blas.limit(limits=2):
-        nlnet.estimate_sigma(add_noise(scene(), 10))
-        assert {library["num_threads"] for library in blas.info()} == {2}
-    assert set(threads) == {1}
+@pytest.mark.parametrize("shape", PATCHES)
+@pytest.mark.parametrize("sigma", [1, 5, 25, 50])
+def test_the_plain_statement_of_the_method(shape: tuple[int, int, int], sigma: float) -> None:
+    """In the same patches, the engine finds the same."""
+    noisy = np.clip(add_noise(scene(*shape), sigma), 20, 235)
+    sample = Sample.of(np.moveaxis(np.atleast_3d(noisy), -1, 0))
+    expected = plain_white.estimate_white(sample, *PATCHES[shape])
+    assert estimate_white(sample) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
+from messages import refused
 from pictures import DenoiseFile, noisy_pixels
 from test_image_metadata import adobe_rgb
 
@@ -53,26 +54,26 @@ def test_bmp_from_top_to_bottom_and_with_colors_in_a_palette(tmp_path: Path) -> 
 
 def test_bmp_of_other_kinds(tmp_path: Path) -> None:
     PIL.Image.new("1", (8, 8)).save(tmp_path / "a.bmp")
-    with pytest.raises(InputError, match="BMP file of 1 bits per pixel"):
+    with refused(InputError, "BMP file of 1 bits per pixel"):
         read_image(tmp_path / "a.bmp")
     PIL.Image.new("L", (8, 8)).save(tmp_path / "b.bmp")
     data = bytearray((tmp_path / "b.bmp").read_bytes())
     data[30] = 1  # run lengths
     (tmp_path / "b.bmp").write_bytes(data)
-    with pytest.raises(InputError, match="8 bits per pixel and kind 1"):
+    with refused(InputError, "8 bits per pixel and kind 1"):
         read_image(tmp_path / "b.bmp")
     data[14] = 12
     (tmp_path / "b.bmp").write_bytes(data)
-    with pytest.raises(InputError, match="header of 12 bytes"):
+    with refused(InputError, "header of 12 bytes"):
         read_image(tmp_path / "b.bmp")
     data[14], data[30], data[18:22] = 40, 0, struct.pack("<i", -8)
     (tmp_path / "b.bmp").write_bytes(data)
-    with pytest.raises(FileError, match="damaged or incomplete BMP"):
+    with refused(FileError, "damaged or incomplete BMP"):
         read_image(tmp_path / "b.bmp")
     data[18:22], data[46:50] = struct.pack("<i", 8), struct.pack("<I", 2)
     data[54 + 1024] = 9
     (tmp_path / "b.bmp").write_bytes(data)
-    with pytest.raises(FileError, match="palette is too short"):
+    with refused(FileError, "palette", "too short"):
         read_image(tmp_path / "b.bmp")
 
 
@@ -100,7 +101,7 @@ def test_gif(denoise_file: DenoiseFile, tmp_path: Path) -> None:
 def test_animations_are_not_cut(tmp_path: Path) -> None:
     frames = [PIL.Image.fromarray(noisy_pixels(np.uint8, seed=seed)) for seed in range(3)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
-    with pytest.raises(InputError, match=r"an animation of 3 frames, .* pages of a TIFF file"):
+    with refused(InputError, "an animation of 3 frames,", "pages of a TIFF file"):
         read_image(tmp_path / "a.gif")
 
 
@@ -110,7 +111,7 @@ def test_animations_are_not_cut(tmp_path: Path) -> None:
 def test_sequences_are_not_cut(tmp_path: Path) -> None:
     frames = [PIL.Image.fromarray(noisy_pixels(np.uint8, 3, seed)) for seed in range(3)]
     frames[0].save(tmp_path / "a.avif", save_all=True, append_images=frames[1:])
-    with pytest.raises(InputError, match="is an animation, but must be a single image"):
+    with refused(InputError, "is an animation", "a single image"):
         read_image(tmp_path / "a.avif")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
+from messages import refused
 
 from nlnet import images
 from nlnet.errors import FileError, InputError
@@ -33,13 +34,13 @@ RED = PIL.Image.new("RGB", (8, 8), "red")
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "cmyk-jpeg": (
         lambda p: save(RGB.convert("CMYK"), p / "a.jpg"),
-        "is a CMYK image, but must be",
+        "CMYK image",
     ),
     "cmyk-tiff": (lambda p: save(RGB.convert("CMYK"), p / "a.tif"), "CMYK image"),
     "lab": (lambda p: save(RGB.convert("LAB"), p / "a.tif"), "CIELAB image"),
-    "bit-png": (lambda p: save(GRAY.convert("1"), p / "a.png"), r"black and white \(1 bit\)"),
-    "bit-tiff": (lambda p: save(GRAY.convert("1"), p / "a.tif"), r"black and white \(1 bit\)"),
-    "bit-pbm": (lambda p: save(GRAY.convert("1"), p / "a.pbm"), r"black and white \(1 bit\)"),
+    "bit-png": (lambda p: save(GRAY.convert("1"), p / "a.png"), "black and white (1 bit)"),
+    "bit-tiff": (lambda p: save(GRAY.convert("1"), p / "a.tif"), "black and white (1 bit)"),
+    "bit-pbm": (lambda p: save(GRAY.convert("1"), p / "a.pbm"), "black and white (1 bit)"),
     "stack": (
         lambda p: imwrite(p / "a.tif", np.zeros((4, 8, 8), np.uint8), photometric="minisblack"),
         "has 4 pages",
@@ -48,7 +49,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "long": (lambda p: imwrite(p / "a.tif", np.zeros((8, 8), np.uint64)), "values of 64 bits"),
     "five": (
         lambda p: imwrite(p / "a.tif", np.zeros((8, 8, 5), np.uint8), photometric="rgb"),
-        "has 5 channels, but must be gray or RGB, with or without one channel of transparency",
+        "5 channels",
     ),
     "channels": (
         lambda p: imwrite(
@@ -70,7 +71,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_other_kinds_are_refused(tmp_path: Path, kind: str) -> None:
     make, message = REFUSED[kind]
-    with pytest.raises(InputError, match=message):
+    with refused(InputError, message):
         read_image(make(tmp_path))
 
 
@@ -118,21 +119,21 @@ def test_bombs_are_refused_before_they_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pyvips.Image.numpy", lambda image: pytest.fail("it was decoded"))
-    with pytest.raises(InputError, match="30000x30000 pixels, but may have 250 million"):
+    with refused(InputError, "30000x30000 pixels", "250 million"):
         read_image(bomb(tmp_path / "a.png"))
     ppm = tmp_path / "a.ppm"
     ppm.write_bytes(b"P6 99999 99999 255 ")
-    with pytest.raises(InputError, match="99999x99999 pixels"):
+    with refused(InputError, "99999x99999 pixels"):
         read_image(ppm)
     np.save(tmp_path / "a.npy", np.zeros((20, 30)))
-    with pytest.raises(InputError, match=r"30x20 pixels, but may have 0\.0005 million"):
+    with refused(InputError, "30x20 pixels", "0.0005 million"):
         read_image(tmp_path / "a.npy", max_pixels=500)
 
 
 def test_the_limit_can_be_raised(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="damaged"):
+    with refused(FileError, "damaged"):
         read_image(bomb(tmp_path / "a.png", 800), max_pixels=800**2)
-    with pytest.raises(InputError, match=r"max_pixels \(for commands --max-pixels\) raises"):
+    with refused(InputError, "max_pixels (for commands --max-pixels) raises"):
         read_image(bomb(tmp_path / "a.png", 800), max_pixels=800**2 - 1)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
+from messages import refused
 from pictures import DenoiseFile, noisy_pixels
 
 import nlnet
@@ -134,7 +135,7 @@ def test_pages_of_different_sizes_are_refused(tmp_path: Path) -> None:
     with tifffile.TiffWriter(tmp_path / "a.tif") as file:
         file.write(np.zeros((9, 8), np.uint8))
         file.write(np.zeros((5, 6), np.uint8))
-    with pytest.raises(nlnet.InputError, match="pages of different sizes"):
+    with refused(nlnet.InputError, "pages of different sizes"):
         read_pages(tmp_path / "a.tif")
 
 
@@ -180,7 +181,7 @@ def test_the_white_of_pgm_files_is_kept(
 )
 def test_wrong_pgm_files(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pgm").write_bytes(content)
-    with pytest.raises(nlnet.FileError, match="damaged or incomplete PGM or PPM file"):
+    with refused(nlnet.FileError, "damaged or incomplete PGM or PPM file"):
         read_image(tmp_path / "a.pgm")
 
 
@@ -189,14 +190,14 @@ def test_wrong_pgm_files(tmp_path: Path, content: bytes) -> None:
     [
         (np.zeros((8, 8), np.int64), "int64 values"),
         (np.zeros((8, 8), bool), "bool values"),
-        (np.zeros(8), r"shape \(8,\)"),
+        (np.zeros(8), "shape (8,)"),
         (np.zeros((2, 2, 8, 8, 3)), "shape"),
         (np.zeros((0, 8)), "shape"),
     ],
 )
 def test_other_arrays(tmp_path: Path, array: np.ndarray, message: str) -> None:
     np.save(tmp_path / "a.npy", array)
-    with pytest.raises(nlnet.InputError, match=message):
+    with refused(nlnet.InputError, message):
         read_image(tmp_path / "a.npy")
 
 
@@ -205,7 +206,7 @@ def test_arrays_with_less_than_nothing(tmp_path: Path, shape: str) -> None:
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     start = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little")
     (tmp_path / "a.npy").write_bytes(start + header + bytes(500))
-    with pytest.raises(nlnet.FileError, match="damaged or incomplete npy file"):
+    with refused(nlnet.FileError, "damaged or incomplete npy file"):
         read_image(tmp_path / "a.npy")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
+from messages import refused
 from pictures import DenoiseFile, noisy_pixels
 
 from nlnet import images
@@ -214,7 +215,7 @@ def test_damaged_doubles(tmp_path: Path, place: str) -> None:
             at = file.pages[0].tags[279].valueoffset
         data[at : at + 4] = bytes(4)
     path.write_bytes(data)
-    with pytest.raises(FileError, match="damaged or incomplete TIFF"):
+    with refused(FileError, "damaged or incomplete TIFF"):
         read_image(path)
 
 
@@ -228,7 +229,7 @@ def test_doubles_that_end_within_the_list_of_pages(tmp_path: Path) -> None:
     for start in directories:
         for length in (1, 60):
             (tmp_path / "cut.tif").write_bytes(data[: start + length])
-            with pytest.raises(FileError, match="damaged or incomplete TIFF"):
+            with refused(FileError, "damaged or incomplete TIFF"):
                 read_pages(tmp_path / "cut.tif")
 
 
@@ -238,7 +239,7 @@ def test_doubles_that_are_no_images(tmp_path: Path, pages: int) -> None:
         for page in range(pages):
             shape = (8 + page, 9) if pages == 2 else (8, 9, 5)
             file.write(np.zeros(shape), photometric="rgb" if pages == 1 else "minisblack")
-    with pytest.raises(InputError, match="channels of doubles" if pages == 1 else "different"):
+    with refused(InputError, "channels of doubles" if pages == 1 else "different"):
         read_pages(tmp_path / "a.tif")
 
 
@@ -306,7 +307,7 @@ def test_other_compressions_are_named(tmp_path: Path, number: int, name: str) ->
     tifffile.imwrite(path, noisy_pixels(np.uint8))
     with tifffile.TiffFile(path, mode="r+b") as file:
         file.pages[0].tags[259].overwrite(number)
-    with pytest.raises(FileError, match=f"compressed with .*{name}, which is not supported"):
+    with refused(FileError, "compressed", name, "not supported"):
         read_image(path)
 
 

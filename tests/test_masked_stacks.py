@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import refused
 
 import nlnet
 from nlnet.errors import InputError
@@ -95,12 +96,12 @@ def test_errors_name_the_page(gray_model: Model) -> None:
     stack = noisy_stack((3, 32, 36))
     stack[1, 4, 5] = np.inf
     for per_page in (True, False):
-        with pytest.raises(InputError, match=r"Page 2 of 3: .* cannot be used: 1 infinite"):
+        with refused(InputError, "Page 2 of 3:", "cannot be used: 1 infinite"):
             nlnet.denoise_stack(stack, per_page=per_page, model=gray_model)
     stack[1] = np.nan
-    with pytest.raises(InputError, match="Page 2 of 3: 1152 of the image's 1152 pixels"):
+    with refused(InputError, "Page 2 of 3: 1152 of the image's 1152 pixels"):
         nlnet.denoise_stack(stack, SIGMA, model=gray_model)
-    with pytest.raises(InputError, match=r"shape \(3, 36, 32\), but must be \(32, 36\) or \(3, 32"):
+    with refused(InputError, "shape (3, 36, 32)", "(32, 36) or (3, 32"):
         nlnet.denoise_stack(stack, SIGMA, mask=np.zeros((3, 36, 32), bool), model=gray_model)
-    with pytest.raises(InputError, match="dtype is uint8, but must be bool"):
+    with refused(InputError, "dtype", "uint8", "bool"):
         nlnet.denoise_stack(stack, SIGMA, mask=np.zeros((32, 36), np.uint8), model=gray_model)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import refused
 
 import nlnet
 from nlnet.errors import InputError
@@ -145,15 +146,15 @@ def test_a_mask_does_not_hide_the_noise(gray_model: Model) -> None:
     ("mask", "message"),
     [
         (np.zeros((48, 56), np.uint8), "dtype is uint8, but must be bool"),
-        (np.zeros((56, 48), bool), r"shape \(56, 48\), but must be \(48, 56\)"),
-        (np.zeros((48, 56, 3), bool), r"shape \(48, 56, 3\)"),
-        (True, r"shape \(\)"),
+        (np.zeros((56, 48), bool), "shape (56, 48), but must be (48, 56)"),
+        (np.zeros((48, 56, 3), bool), "shape (48, 56, 3)"),
+        (True, "shape ()"),
         (np.ones((48, 56), bool), "2688 of the image's 2688 pixels are masked"),
         (np.arange(48 * 56).reshape(48, 56) > 1342, "1345 of the image's 2688 pixels"),
     ],
 )
 def test_bad_masks(gray_model: Model, mask: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with refused(InputError, message):
         nlnet.denoise(noisy(), 0.08, mask=mask, model=gray_model)
 
 
@@ -166,12 +167,12 @@ def test_half_of_the_image_may_be_masked(gray_model: Model) -> None:
 def test_infinity_is_an_error(gray_model: Model, value: float) -> None:
     image = noisy()
     image[3, 4], image[7, 7] = value, np.nan
-    with pytest.raises(InputError, match="cannot be used: 1 infinite"):
+    with refused(InputError, "cannot be used: 1 infinite"):
         nlnet.denoise(image, 0.08, model=gray_model)
 
 
 def test_an_image_of_nan(gray_model: Model) -> None:
-    with pytest.raises(InputError, match="256 of the image's 256 pixels are masked or NaN"):
+    with refused(InputError, "256 of the image's 256 pixels", "masked or NaN"):
         nlnet.denoise(np.full((16, 16), np.nan), 0.08, model=gray_model)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import refused
 
 from nlnet.errors import InputError
 from nlnet.evaluation.metrics import psnr, ssim
@@ -35,13 +36,13 @@ def test_psnr_of_equal_images_is_infinite() -> None:
 
 @pytest.mark.parametrize("metric", [psnr, ssim])
 def test_shapes_must_agree(metric) -> None:
-    with pytest.raises(InputError, match=r"\(12, 12\) and \(12, 13\)"):
+    with refused(InputError, "(12, 12) and (12, 13)"):
         metric(np.zeros((12, 12)), np.zeros((12, 13)))
 
 
 @pytest.mark.parametrize("shape", [(10, 30), (30, 10), (12,)])
 def test_ssim_needs_room_for_its_window(shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="at least 11 x 11"):
+    with refused(InputError, "at least 11 x 11"):
         ssim(np.zeros(shape), np.zeros(shape))
 
 

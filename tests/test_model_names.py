@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from messages import refused
 
 from nlnet.errors import InputError, ModelError
 from nlnet.model import loading
@@ -66,20 +67,20 @@ def test_a_full_name_or_path_is_taken_whatever_the_sigma(tmp_path):
 @pytest.mark.usefixtures("shelf")
 @pytest.mark.parametrize("name", ["gray-9x9", "gray-5x5-s25", "", "Gray-5x5"])
 def test_an_unknown_name_lists_what_exists(name):
-    with pytest.raises(ModelError, match="color-5x5-s25, gray-5x5-s15, gray-5x5-s60"):
+    with refused(ModelError, "color-5x5-s25, gray-5x5-s15, gray-5x5-s60"):
         select_model(name, 25)
 
 
 @pytest.mark.usefixtures("shelf")
 def test_a_family_alone_has_no_sigma():
-    with pytest.raises(ModelError, match="family; name one of its models: gray-5x5-s15, gray"):
+    with refused(ModelError, "family", "name one of its models: gray-5x5-s15, gray"):
         load_model("gray-5x5")
 
 
 @pytest.mark.usefixtures("shelf")
 @pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_family_needs_a_usable_sigma(sigma):
-    with pytest.raises(InputError, match="positive and finite"):
+    with refused(InputError, "positive and finite"):
         select_model("gray-5x5", sigma)
 
 

@@ -26,17 +26,18 @@ from cases import (
     run_batch,
     run_stages,
 )
+from messages import refused
 
 from nlnet.engine import tasks
 from nlnet.errors import InputError
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
 from nlnet.network.prepared import make_network, prepare
-from nlnet.network.recursion import BOX, TILE_ROWS_TO_CHOOSE, denoise_rows, least_memory
+from nlnet.network.recursion import BOX, denoise_rows, least_memory
 
 pytestmark = pytest.mark.numerical
 
-TILE_ROWS = TILE_ROWS_TO_CHOOSE[0]
+TILE_ROWS = tasks.default_tile_rows()
 
 
 # --- Against the paper -----------------------------------------------------------------------
@@ -370,7 +371,7 @@ def test_the_least_memory_is_accepted_and_less_is_not():
     whole = denoise_planes(image, config, stages, threads=2)
     less = denoise_planes(image, config, stages, threads=2, max_memory=least)
     np.testing.assert_allclose(less, whole, rtol=0, atol=0.05)
-    with pytest.raises(InputError, match=f"max_memory is {least - 1} bytes.*at least {least}"):
+    with refused(InputError, f"max_memory is {least - 1} bytes", f"at least {least}"):
         denoise_planes(image, config, stages, threads=2, max_memory=least - 1)
 
 
@@ -400,7 +401,7 @@ def test_rows_that_do_not_fit_are_errors():
     def denoise(read) -> None:
         denoise_rows(read, lambda first, rows: None, (1, 40, 50), config, stages)
 
-    with pytest.raises(InputError, match="float32 of shape"):
+    with refused(InputError, "float32 of shape"):
         denoise(lambda first, last: np.zeros((1, last - first, 50), np.float32))
     with pytest.raises(InputError, match=r"\(1, \d+, 49\)"):
         denoise(lambda first, last: np.zeros((1, last - first, 49)))

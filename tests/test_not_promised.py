@@ -14,12 +14,9 @@ import pytest
 from paths import PROJECT
 
 USES = {
-    # No setting bounds the number of connections, or the time that a request's head may take.
-    "uvicorn": (
-        "uvicorn.protocols.http.h11_impl",
-        "H11Protocol",
-        ("connection_made", "data_received", "on_response_complete", "connection_lost"),
-    ),
+    # A stop is no error and says what it waits for; no setting limits how many connections there
+    # are, or how long the head of a request may take.
+    "uvicorn": ("uvicorn", "Server", ("handle_exit", "startup", "shutdown", "on_tick")),
     # No setting keeps uploads of any size in memory.
     "starlette": ("starlette.formparsers", "MultiPartParser", ("spool_max_size",)),
     # Blocks of an output that was given up must not make its folder anew.
@@ -41,13 +38,6 @@ def test_it_is_still_there(package: str) -> None:
     pytest.importorskip(package)
     found = getattr(importlib.import_module(module), owner)
     assert [name for name in names if not hasattr(found, name)] == []
-
-
-def test_uvicorn_has_the_parts_of_a_server_that_are_replaced() -> None:
-    """A stop is no error, and says what it waits for: there is no setting for that either."""
-    uvicorn = pytest.importorskip("uvicorn")
-    for name in ("handle_exit", "startup", "shutdown"):
-        assert callable(getattr(uvicorn.Server, name))
 
 
 def test_the_page_of_the_api_finds_its_scripts() -> None:

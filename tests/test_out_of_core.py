@@ -88,7 +88,7 @@ def pages() -> np.ndarray:
 
 @pytest.fixture
 def clean_pages(pages: np.ndarray, gray_model: Model) -> np.ndarray:
-    return np.array([[nlnet.denoise(page, model=gray_model) for page in row] for row in pages])
+    return np.asarray(nlnet.denoise_stack(pages, model=gray_model))
 
 
 @pytest.fixture

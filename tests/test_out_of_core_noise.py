@@ -12,7 +12,7 @@ import pytest
 import nlnet
 from nlnet.cli import main
 from nlnet.model.model import Model
-from nlnet.noise.record import Level, Noise
+from nlnet.noise.record import Camera
 
 pytest.importorskip("distributed")
 tifffile = pytest.importorskip("tifffile")
@@ -76,7 +76,7 @@ def test_the_kind_is_found_and_told(
 def test_two_strengths_and_a_noise_record(
     tmp_path: Path, color_model: Model, color_model_file: Path
 ) -> None:
-    noise = Noise("camera", 14.0, (Level(read=14.0),), (1.0, 1.8, 2.5))
+    noise = Camera.even(14.0, (1.0, 1.8, 2.5))
     (tmp_path / "noise.json").write_text(noise.to_json())
     noisy = photo(180, 170, 3)
     source = store(tmp_path / "in.zarr", noisy)

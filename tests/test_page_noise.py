@@ -15,7 +15,7 @@ import nlnet
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_pages, write_pages
 from nlnet.images.content import Source
-from nlnet.images.formats import format_of, recognize
+from nlnet.images.formats import format_of, read_source
 from nlnet.model.model import Model
 
 SIGMAS = (10.0, 20.0, 40.0)
@@ -137,7 +137,7 @@ def test_one_estimate_for_all_pages_of_zarr(
     source = tmp_path / "in.zarr"
     zarr.save_array(str(source), np.stack(NOISY))
     options = ["--model", str(gray_model_file), "--noise", "white", "--json"]
-    for name, more in (("pages", []), ("stack", ["--per-stack"])):
+    for name, more in (("pages", ["--per-page"]), ("stack", [])):
         target = str(tmp_path / f"{name}.zarr")
         assert main(["denoise", str(source), "-o", target, *options, *more]) == 0
     pages, whole = map(json.loads, capsys.readouterr().out.splitlines())
@@ -154,20 +154,21 @@ def test_sigmas_and_one_estimate_in_the_web_api(gray_model: Model) -> None:
         answer = post(client, data, sigma="10,20,40")
         assert answer.status_code == 200, answer.text
         source = Source("x", data=answer.content)
-        results = recognize(source).codec.read(source, 10**6)
+        results = read_source(source, 10**6)
         for page, whole in zip(results, expected(gray_model), strict=True):
             np.testing.assert_array_equal(page.pixels, whole)
         assert answer.headers["nlnet-sigma"] == "40.00"
         assert "nlnet-noise-estimate" not in answer.headers
         assert "2 sigmas are given for 3 pages" in told(post(client, data, sigma="10,20"), 422)
         assert "sigma is '10,0,20', but must be" in told(post(client, data, sigma="10,0,20"), 422)
-        strongest = post(client, noisy, noise="white").headers["nlnet-noise-estimate"]
-        common = post(client, noisy, noise="white", per_stack="yes").headers["nlnet-noise-estimate"]
+        common = post(client, noisy, noise="white").headers["nlnet-noise-estimate"]
+        alone = post(client, noisy, noise="white", per_page="yes")
+        strongest = alone.headers["nlnet-noise-estimate"]
         assert float(strongest) == pytest.approx(12, rel=0.1)
         assert 5 < float(common) < 10
-        refused = told(post(client, noisy, sigma="5", per_stack="yes"), 422)
-        assert "cannot be estimated per stack" in refused
-        assert "must be one of no, yes" in told(post(client, noisy, per_stack="maybe"), 422)
+        refused = told(post(client, noisy, sigma="5", per_page="yes"), 422)
+        assert "cannot be estimated per page" in refused
+        assert "'no' or 'yes'" in told(post(client, noisy, per_page="maybe"), 422)
 
 
 def test_what_pages_have_in_common_is_said_once(

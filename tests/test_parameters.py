@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from messages import refused
 from scipy.fft import dctn
 
 from nlnet.errors import ModelError
@@ -36,7 +37,7 @@ def test_dct_basis_is_scipys_without_dc(patch_size):
 def test_every_row_needs_a_direction(value):
     mix = np.eye(24)
     mix[3] = value
-    with pytest.raises(ModelError, match="zero or not finite"):
+    with refused(ModelError, "zero or not finite"):
         normalize_rows(mix)
 
 
@@ -51,12 +52,12 @@ def test_odd_and_half_are_inverse(rbf_count):
 
 
 def test_odd_from_half_names_a_wrong_length():
-    with pytest.raises(ModelError, match="31 free coefficients, but got 30"):
+    with refused(ModelError, "31 free coefficients", "got 30"):
         odd_from_half(np.zeros(30), 63)
 
 
 def test_half_from_odd_refuses_what_is_not_odd():
-    with pytest.raises(ModelError, match="not odd"):
+    with refused(ModelError, "not odd"):
         half_from_odd(np.array([1.0, 0.5, -1.0]))
 
 
@@ -110,23 +111,23 @@ NOT_ODD = np.ones((1, 24, 63))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"filters": FILTERS[:23]}, r"filters of stage 2 has shape \(23, 25\)"),
+        ({"filters": FILTERS[:23]}, "filters of stage 2 has shape (23, 25)"),
         ({"filters": FILTERS * np.nan}, "filters of stage 2 has values that are NaN"),
         ({"filters": FILTERS + 1e-3}, "stage 2 does not have zero mean"),
         ({"filters": FILTERS * 1.001}, "stage 2 does not have unit norm"),
-        ({"group_weights": np.ones(7)}, r"must be \(8,\)"),
+        ({"group_weights": np.ones(7)}, "must be (8,)"),
         ({"group_weights": np.ones(8, int)}, "must be floating point"),
-        ({"coefficients": np.zeros((3, 24, 63))}, r"must be \(1, 24, 63\)"),
+        ({"coefficients": np.zeros((3, 24, 63))}, "must be (1, 24, 63)"),
         ({"coefficients": NOT_ODD * np.inf}, "NaN or infinite"),
         ({"coefficients": NOT_ODD}, "not odd"),
         ({"step_size": float("nan")}, "step_size of stage 2 is nan"),
     ],
 )
 def test_check_names_what_does_not_fit(changes, message):
-    with pytest.raises(ModelError, match=message):
+    with refused(ModelError, message):
         check_parameters(spoiled(**changes), CONFIG)
 
 
 def test_check_counts_the_stages():
-    with pytest.raises(ModelError, match="5 stages, but there are parameters for 2"):
+    with refused(ModelError, "5 stages", "parameters for 2"):
         check_parameters(spoiled(), NetworkConfig())

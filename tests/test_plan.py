@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from messages import refused
 
 from nlnet.errors import FileError, InputError
 from nlnet.files.plan import Reason, make_plan
@@ -42,7 +43,7 @@ def test_raw_files_become_pictures(tree: Path) -> None:
     (tree / "in" / "sub" / "a.dng").touch()
     assert planned("in/sub/a.dng") == {"in/sub/a.dng": "out/a.tif"}
     (tree / "in" / "sub" / "IMG.dng").touch()
-    with pytest.raises(InputError, match="both become"):
+    with refused(InputError, "both become"):
         planned("in/sub")
 
 
@@ -87,21 +88,21 @@ def test_results_inside_the_input_folder_are_no_inputs(tree: Path) -> None:
 
 
 def test_two_inputs_never_become_one_output(tree: Path) -> None:
-    with pytest.raises(InputError, match=r"'in/a.TIF' and 'in/sub/a.TIF' would both become"):
+    with refused(InputError, "'in/a.TIF' and 'in/sub/a.TIF' would both become"):
         make_plan(["in/a.TIF", "in/sub/a.TIF"], Path("out"), recursive=False)
 
 
 @pytest.mark.parametrize("output", ["in", "in/../in", "link"])
 def test_results_never_replace_inputs(tree: Path, output: str) -> None:
     (tree / "link").symlink_to(tree / "in")
-    with pytest.raises(FileError, match="is one of the inputs"):
+    with refused(FileError, "is one of the inputs"):
         make_plan(["in"], Path(output), recursive=True)
 
 
 def test_a_result_is_not_another_input(tree: Path) -> None:
     (tree / "out").mkdir()
     (tree / "out" / "b.png").touch()
-    with pytest.raises(FileError, match=r"'out/b.png' is one of the inputs"):
+    with refused(FileError, "'out/b.png'", "one of the inputs"):
         make_plan(["in/b.png", "out/b.png"], Path("out"), recursive=False)
 
 
@@ -117,9 +118,9 @@ def test_links_do_no_harm(tree: Path) -> None:
 def test_nothing_to_do(tree: Path) -> None:
     (tree / "empty").mkdir()
     for inputs in (["empty"], ["in", "in/*.jpg"]):
-        with pytest.raises(InputError, match="There are no images in"):
+        with refused(InputError, "no images in"):
             make_plan(inputs, Path("out"), recursive=False)
-    with pytest.raises(FileError, match=r"'missing\.png': No such file"):
+    with refused(FileError, "'missing.png': No such file"):
         make_plan(["missing.png"], Path("out"), recursive=False)
 
 

@@ -19,6 +19,7 @@ from nlnet.files.settings import Settings
 from nlnet.model.defaults import BEST, FAMILIES, FAST, QUALITIES
 from nlnet.model.loading import choose_model, load_model, select_model
 from nlnet.model.model import Model
+from nlnet.noise.record import Camera
 from nlnet.raw.mosaic import denoise_mosaic
 
 pytestmark = pytest.mark.numerical
@@ -79,7 +80,7 @@ def test_every_scale_of_camera_noise_has_its_model(
     noisy_gray: np.ndarray, asked: list[object]
 ) -> None:
     image = np.tile(noisy_gray, (2, 2)) / 255
-    noise = nlnet.Noise("camera", 0.1, (nlnet.noise.record.Level(read=0.1),), (1.0, 1.0))
+    noise = Camera.even(0.1, (1.0, 1.0))
     nlnet.denoise(image, noise=noise, quality=BEST)
     assert asked == [FAMILIES[BEST][1]] * 2
 

@@ -9,6 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tifffile
+from messages import refused
 
 from nlnet.cli import main
 from nlnet.errors import Cancelled, FileError, InputError
@@ -123,7 +124,7 @@ def test_a_sensor_without_colors(tmp_path: Path) -> None:
     after = develop(noisy, tmp_path / "after.tif") / 257
     assert after.shape == (96, 128)
     assert psnr(wanted, after) > psnr(wanted, before) + 7
-    with pytest.raises(InputError, match="no colors"):
+    with refused(InputError, "no colors"):
         develop(noisy, tmp_path / "pair.tif", strength=(0.5, 1.0))
 
 
@@ -159,7 +160,7 @@ def test_profile_and_exif_are_written(shot: Path, tmp_path: Path) -> None:
 def test_the_format_decides_on_the_depth(shot: Path, tmp_path: Path) -> None:
     assert develop(shot, tmp_path / "a.png").dtype == np.uint16
     assert develop(shot, tmp_path / "a.jpg").dtype == np.uint8
-    with pytest.raises(InputError, match="suffix"):
+    with refused(InputError, "suffix"):
         develop(shot, tmp_path / "a.dng2")
 
 
@@ -168,7 +169,7 @@ def test_a_file_cut_short(
     shot: Path, tmp_path: Path, share: float, capfd: pytest.CaptureFixture[str]
 ) -> None:
     short = cut(shot, share)
-    with pytest.raises(FileError, match=r"cut\.dng"):
+    with refused(FileError, "cut.dng"):
         develop(short, tmp_path / "a.tif")
     assert not (tmp_path / "a.tif").exists()
     assert capfd.readouterr().err == ""
@@ -178,31 +179,31 @@ def test_a_file_cut_short(
 def test_files_that_libraw_does_not_know(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.cr3"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=r"Cannot read .*a\.cr3"):
+    with refused(FileError, "Cannot read", "a.cr3"):
         develop(path, tmp_path / "a.tif")
-    with pytest.raises(FileError, match="No such file"):
+    with refused(FileError, "No such file"):
         develop(tmp_path / "none.nef", tmp_path / "a.tif")
     (tmp_path / "folder.nef").mkdir()
-    with pytest.raises(FileError, match="Cannot read"):
+    with refused(FileError, "Cannot read"):
         develop(tmp_path / "folder.nef", tmp_path / "a.tif")
 
 
 def test_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
     x_trans = stored(mosaic_of(scene(), X_TRANS))
     path = write_dng(tmp_path / "x.dng", x_trans, X_TRANS)
-    with pytest.raises(InputError, match="X-Trans"):
+    with refused(InputError, "X-Trans"):
         develop(path, tmp_path / "a.tif")
     linear = np.dstack([stored(mosaic_of(scene()))] * 3)
-    with pytest.raises(InputError, match="linear DNG"):
+    with refused(InputError, "linear DNG"):
         develop(write_dng(tmp_path / "l.dng", linear, None), tmp_path / "a.tif")
     tiny = write_dng(tmp_path / "t.dng", stored(mosaic_of(scene()))[:40, :12])
-    with pytest.raises(REFUSALS, match=r"t\.dng"):
+    with refused(REFUSALS, "t.dng"):
         develop(tiny, tmp_path / "a.tif")
     assert not (tmp_path / "a.tif").exists()
 
 
 def test_large_files_are_refused_before_they_are_unpacked(shot: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="128x96 pixels"):
+    with refused(InputError, "128x96 pixels"):
         develop(shot, tmp_path / "a.tif", max_pixels=10_000)
 
 
@@ -256,7 +257,7 @@ def test_given_noise_is_used(shot: Path, tmp_path: Path) -> None:
     found = develop(shot, tmp_path / "found.tif").astype(float)
     noisy = develop(shot, tmp_path / "noisy.tif", strength=0.0).astype(float)
     assert np.abs(weak - noisy).mean() < np.abs(found - noisy).mean() / 2
-    with pytest.raises(InputError, match="white noise, sigma 5"):
+    with refused(InputError, "white noise, sigma 5"):
         develop(shot, tmp_path / "white.tif", noise=Noise.white(5.0))
 
 
@@ -270,7 +271,7 @@ def test_a_run_that_is_stopped_writes_nothing(shot: Path, tmp_path: Path) -> Non
 def test_what_a_raw_file_says_itself_cannot_be_given(
     given: dict[str, Any], shot: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="is a raw file"):
+    with refused(InputError, "is a raw file"):
         denoise_file(shot, tmp_path / "a.tif", dataclasses.replace(Settings(), **given))
 
 
@@ -283,7 +284,7 @@ def test_without_rawpy(shot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(InputError, match=r"pip install 'nlnet\[raw\]'"):
+    with refused(InputError, "pip install 'nlnet[raw]'"):
         denoise_file(shot, tmp_path / "a.tif", Settings())
 
 
@@ -293,7 +294,7 @@ def test_options_of_development(shot: Path, tmp_path: Path) -> None:
     denoise_raw_file(shot, tmp_path / "bright.tif", settings)
     assert read_image(tmp_path / "bright.tif").pixels.mean() > 1.2 * plain
     for wrong in ({"output_color": "CMYK"}, {"highlight_mode": "x"}, {"bright": 0.0}):
-        with pytest.raises(InputError, match="but must be"):
+        with refused(InputError, "but must be"):
             Development(**wrong)
 
 

@@ -156,19 +156,7 @@ def test_both_backends_have_the_same_gradients(channels: int) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6 * float(other.abs().max()))
 
 
-def test_blind_it_sees_the_noisy_image_alone_and_gamma_rests() -> None:
-    network = RefinementNet(random_refinement())
-    network.opened = False
-    first, second, noisy = (torch.from_numpy(picture(1, 1, 12, 9, seed=s)) for s in (1, 2, 3))
-    change = network(first, noisy) - network(second, noisy)
-    torch.testing.assert_close(change, 0.7 * (first - second), atol=1e-3, rtol=0)
-    network(first, noisy).sum().backward()
-    assert network.values["step_size"].grad is None
-    assert network.values["head_weights"].grad[:, :4].abs().max() == 0
-    assert network.values["head_weights"].grad[:, 4:].abs().max() > 0
-
-
-def test_training_begins_blind_with_half_of_the_noisy_image() -> None:
+def test_training_begins_with_half_of_the_noisy_image() -> None:
     begun = initial_refinement(SIZES, 3, seed=4)
     assert list(begun.tensors["step_size"]) == [0.5, 0.0]
     assert not begun.tensors["head.weights"][:, :12].any()

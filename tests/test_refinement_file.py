@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import safetensors
 from cases import denoise_planes, noise
+from messages import refused
 from refinements import SIZES, STAGES, random_refinement, refined_family
 from test_family import SIGMAS, make_family
 from test_model import rewrite
@@ -115,7 +116,7 @@ def test_a_family_whose_parts_do_not_fit(family: Family, change: Any, sentence: 
 def test_the_model_of_one_sigma_cannot_be_saved(family: Family, tmp_path: Path) -> None:
     model = family.at(25.0)
     assert model.refinement is not None
-    with pytest.raises(ModelError, match="save the family that it is of") as caught:
+    with refused(ModelError, "save the family") as caught:
         model.save(tmp_path / "one.safetensors")
     assert str(caught.value).count(".") == 1
     assert not list(tmp_path.iterdir())
@@ -184,7 +185,7 @@ def test_without_a_refinement_nothing_of_the_file_changes(tmp_path: Path) -> Non
 
 
 def test_a_model_of_one_sigma_does_not_take_its_file(saved: Path) -> None:
-    with pytest.raises(ModelError, match="for every sigma"):
+    with refused(ModelError, "for every sigma"):
         Model.load(saved)
 
 
@@ -199,7 +200,7 @@ def test_values_that_a_file_cannot_hold(family: Family, tmp_path: Path, name: st
         first, *others = family.sets
         wild = [dataclasses.replace(s, coefficients=1e9 * s.coefficients) for s in first]
         spoiled = dataclasses.replace(family, sets=(tuple(wild), *others))
-    with pytest.raises(ModelError, match=rf"Its {name}.* has values beyond 65504, which a file"):
+    with refused(ModelError, name, "values beyond 65504"):
         spoiled.save(tmp_path / "large.safetensors")
     assert not list(tmp_path.iterdir())
 
@@ -216,7 +217,7 @@ def spoil(name: str, value: float) -> Callable[[dict[str, np.ndarray]], None]:
     [
         (lambda t: t.pop(TENSOR), f"lacks the tensor '{TENSOR}'"),
         (lambda t: t.update({"refinement.x": t[TENSOR]}), "unknown tensor 'refinement.x'"),
-        (lambda t: t.update({TENSOR: t[TENSOR][:, :8].copy()}), r"shape \(16, 8, 3, 3\), but must"),
+        (lambda t: t.update({TENSOR: t[TENSOR][:, :8].copy()}), "shape (16, 8, 3, 3), but must"),
         (lambda t: t.update({TENSOR: t[TENSOR].astype(np.float32)}), "F32, but must be F16"),
         (lambda t: t.update(coefficients=t["coefficients"].astype("f4")), "F32, but must be F16"),
         (lambda t: t.update(filters=t["filters"].astype(np.float32)), "F32, but must be F16"),
@@ -228,19 +229,19 @@ def spoil(name: str, value: float) -> Callable[[dict[str, np.ndarray]], None]:
 )
 def test_loading_is_strict_about_tensors(saved: Path, change: Any, sentence: str) -> None:
     rewrite(saved, tensors=change)
-    with pytest.raises(ModelError, match=sentence):
+    with refused(ModelError, sentence):
         load_model(saved)
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda f: f.update(version=2), "unknown network setting 'refinement'"),
+        (lambda f: f.update(version=2), "version is 2 and it has a refinement"),
         (lambda f: f.update(version=4), "version is 4, but this nlnet reads 1, 2 and 3"),
-        (lambda f: f["config"].pop("refinement"), "lacks the network setting 'refinement'"),
-        (lambda f: f["config"].update(refinement=None), "but it has none"),
+        (lambda f: f["config"].pop("refinement"), "version is 3 and it has no refinement"),
+        (lambda f: f["config"].update(refinement=None), "version is 3 and it has no refinement"),
         (lambda f: f["config"].update(refinement=[8]), "'refinement' has the unusable value"),
-        (lambda f: f["config"]["refinement"].update(up=[1, 1]), "up are .1, 1., but must be one"),
+        (lambda f: f["config"]["refinement"].update(up=[1, 1]), "up are [1, 1]"),
         (lambda f: f["config"]["refinement"].update(deep=[1]), "setting 'deep'; the known ones"),
         (lambda f: f["config"]["refinement"].update(down=[2, 1]), "lacks the tensor 'refinement.d"),
         (lambda f: f["config"]["refinement"].update(widths=[8, 8]), "has shape"),
@@ -249,7 +250,7 @@ def test_loading_is_strict_about_tensors(saved: Path, change: Any, sentence: str
 )
 def test_loading_is_strict_about_metadata(saved: Path, change: Any, sentence: str) -> None:
     rewrite(saved, fields=change)
-    with pytest.raises(ModelError, match=sentence) as caught:
+    with refused(ModelError, sentence) as caught:
         load_model(saved)
     assert "\n" not in str(caught.value)
 
@@ -260,7 +261,7 @@ def test_a_bit_that_flipped_is_an_error(saved: Path, share: float) -> None:
     start = 8 + int.from_bytes(content[:8], "little")
     content[start + int(share * (len(content) - start))] ^= 1
     saved.write_bytes(content)
-    with pytest.raises(ModelError, match="checksum"):
+    with refused(ModelError, "checksum"):
         load_model(saved)
 
 
@@ -290,7 +291,7 @@ def test_the_exported_block_denoises_as_the_family_does(
         image.shape,
         box=(0.0, 255.0),
         threads=1,
-        tile_rows=72,
+        tile_rows=0,
     )
     model = loaded.at(12.0)
     options = {"refinement": model.refinement, "threads": 1}

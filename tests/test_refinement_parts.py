@@ -10,7 +10,7 @@ from refinements import SIZES, STAGES, refined_config, refined_family
 from test_dask_noise import CAMERA, PHOTONS, largest_within_reach, noisy_image
 
 import nlnet
-from nlnet.denoising.removal import Network
+from nlnet.denoising.network import Network
 from nlnet.network.refinement import RefinementConfig
 
 da = pytest.importorskip("dask.array")
@@ -72,7 +72,7 @@ def test_scales_have_seams_between_units(chunks: Any, monkeypatch: pytest.Monkey
         wide = most.reshape(squares.shape)[:, : shape[1], : shape[2]]
         look(network, lambda *_: wide, write, shape, *rest)
 
-    monkeypatch.setattr(Network, "run", in_units)
+    monkeypatch.setattr(Network, "_run", in_units)
     options = {"model": family, "noise": CAMERA, "clip": False, "sigma": None}
     monkeypatch.setattr(type(family.config), "reach", property(lambda config: reach))
     assert difference(noisy, chunks, **options) == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import refused
 from refinements import (
     ALL_SIZES,
     SIZES,
@@ -51,7 +52,7 @@ def test_threads_and_the_height_of_tiles_change_no_bit(
     for height in (11, 75, 150):
         image = picture(channels, height, 37)
         results = []
-        for threads, tile_rows in itertools.product((1, 2, 5), (8, 16, 72)):
+        for threads, tile_rows in itertools.product((1, 2, 5), (8, 16, 0)):
             denoised = np.full_like(image, np.nan)
 
             def write(first: int, rows: np.ndarray, target: np.ndarray = denoised) -> None:
@@ -118,7 +119,7 @@ def test_max_memory_lowers_the_tiles_and_is_kept(channels: int) -> None:
     roomy = by_engine(image, family, 25.0, threads=1)
     tight = by_engine(image, family, 25.0, threads=1, max_memory=least)
     np.testing.assert_allclose(tight, roomy, rtol=0, atol=1e-3)
-    with pytest.raises(InputError, match=f"takes at least {least};"):
+    with refused(InputError, f"at least {least}"):
         by_engine(image, family, 25.0, threads=1, max_memory=least - 1)
     # The refinement has its own share, which grows with the width and not with the height.
     unrefined = dataclasses.replace(family.config, refinement=None)

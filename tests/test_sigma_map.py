@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import dask.array as da
@@ -13,7 +14,7 @@ from test_family import make_family
 
 import nlnet
 import nlnet.dask
-from nlnet.denoising.removal import Network
+from nlnet.denoising.network import Network
 from nlnet.denoising.sigma_map import SigmaMap, memory_of, remove_varying
 from nlnet.errors import Cancelled, InputError
 from nlnet.model.family import Family
@@ -105,9 +106,10 @@ def test_the_image_is_denoised_only_where_a_level_is_wanted(
     def keep(first: int, rows: np.ndarray) -> None:
         result[:, first : first + rows.shape[1]] = rows
 
-    remove_varying(
-        planes, keep, SigmaMap(values, 5.0, 20.0), lambda sigma: config, identity, told.append
-    )
+    network: Any = SimpleNamespace(run=identity)
+    network.beside = lambda *_: network
+    network.model_for = lambda sigma: SimpleNamespace(config=config)
+    remove_varying(planes, keep, SigmaMap(values, 5.0, 20.0), network, told.append)
     np.testing.assert_allclose(result, planes, rtol=1e-6)
     weak = sorted(shape for sigma, shape in seen if sigma == 5.0)
     corner = (110 - (94 - reach), 100 - (90 - reach))
@@ -232,7 +234,7 @@ def test_every_level_has_its_model(noisy_gray: np.ndarray) -> None:
         result = denoise(noisy_gray, RAMP, model=model)
         assert np.abs(result - denoise(noisy_gray, float(RAMP.mean()), model=model)).max() > 1
     network = Network(FAMILIES[1].at, 1, None, "cpu")
-    assert isinstance(network.model_for(20.0, 255.0), Model)
+    assert isinstance(network.model_for(20.0), Model)
     assert isinstance(FAMILIES[1], Family)
 
 

@@ -119,7 +119,7 @@ def test_maps_that_cannot_be_used(tmp_path: Path, ramp: Path, fails: Callable[..
     assert "values from 0 to 30, but they must be above 0" in complaint(tmp_path / "zero.npy")
     assert "has 3 pages, but must have 1 page" in complaint(tmp_path / "three.npy")
     assert "the noise is given as 'camera'" in complaint(ramp, "--noise", "camera")
-    assert "cannot be estimated per stack" in complaint(ramp, "--per-stack")
+    assert "cannot be estimated per page" in complaint(ramp, "--per-page")
     for nonsense in ("abc", "2.5.1"):
         assert f"{nonsense!r} must be a number above 0" in complaint(nonsense)
     source = tmp_path / "in.zarr"

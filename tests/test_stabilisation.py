@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nlnet.noise.record import Level
+from nlnet.noise.record import Level, Nodes
 from nlnet.noise.stabilisation import Anscombe, Curve
 
 pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
@@ -145,7 +145,7 @@ def test_a_curve_is_the_integral_of_one_over_sigma() -> None:
 
 @pytest.mark.parametrize("at", [10.0, 60.0, 180.0])
 def test_a_curve_evens_its_noise_out(at: float) -> None:
-    level = Level(nodes=((0.0, 2.0), (100.0, 6.0), (200.0, 3.0)))
+    level = Nodes(((0.0, 2.0), (100.0, 6.0), (200.0, 3.0)))
     values = at + level.sigma(at) * np.random.default_rng(0).standard_normal(SAMPLES)
     evened = Curve(*zip(*level.nodes, strict=True)).forward(values)
     assert evened.std() == pytest.approx(1, abs=0.06)

@@ -57,10 +57,10 @@ def test_a_gray_stack_that_looks_like_colors(gray_model: Model) -> None:
         nlnet.denoise_stack(noisy_stack((9, 16, 4)), 0.1, model=gray_model, rgb=False)
 
 
-def test_the_noise_of_every_page_is_its_own(gray_model: Model) -> None:
+def test_the_noise_of_every_page_may_be_its_own(gray_model: Model) -> None:
     rng = np.random.default_rng(0)
     pages = [rng.normal(0.5, sigma, (48, 48)) for sigma in (0.03, 0.1)]
-    denoised = nlnet.denoise_stack(np.stack(pages), model=gray_model)
+    denoised = nlnet.denoise_stack(np.stack(pages), model=gray_model, per_page=True)
     for page, result in zip(pages, denoised, strict=True):
         expected = nlnet.denoise(page, nlnet.estimate_sigma(page), model=gray_model)
         np.testing.assert_array_equal(result, expected)
@@ -86,7 +86,7 @@ def test_lazy_arrays_are_read_page_by_page(gray_model: Model) -> None:
     stack = noisy_stack((2, 2, 16, 20))
     lazy = Lazy(stack)
     denoised = nlnet.denoise_stack(lazy, 0.1, model=gray_model)
-    assert lazy.asked == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert lazy.asked == 2 * [(0, 0), (0, 1), (1, 0), (1, 1)]  # to look at them, and to denoise
     np.testing.assert_array_equal(denoised, nlnet.denoise_stack(stack, 0.1, model=gray_model))
 
 
@@ -145,7 +145,7 @@ def test_noise_and_strength_of_every_page(color_model: Model) -> None:
     stack = noisy_stack((2, 40, 44, 4), np.uint8)
     options: dict[str, Any] = {"strength": (0.3, 0.9), "model": color_model}
     for noise in ("white", "camera", nlnet.Noise.poisson(3.0, 5.0)):
-        denoised = nlnet.denoise_stack(stack, noise=noise, **options)
+        denoised = nlnet.denoise_stack(stack, noise=noise, per_page=True, **options)
         expected = nlnet.denoise(stack[1, ..., :3], noise=noise, **options)
         np.testing.assert_array_equal(denoised[1, ..., :3], expected)
         np.testing.assert_array_equal(denoised[..., 3], stack[..., 3])
@@ -159,7 +159,7 @@ def test_one_estimate_for_all_pages(gray_model: Model) -> None:
     # Pages on which photon noise cannot be told from white noise, but together it can.
     pages = [rng.poisson(np.full((96, 96), level) / 4) * 4.0 for level in ramp[::8]]
     stack = Lazy(np.stack(pages))
-    denoised = nlnet.denoise_stack(stack, per_page=False, data_range=255, model=gray_model)
+    denoised = nlnet.denoise_stack(stack, data_range=255, model=gray_model)
     looked = len(stack.asked) - len(pages)
     assert looked == 8
     noise = nlnet.estimate_noise(np.concatenate(pages), data_range=255)
@@ -168,11 +168,26 @@ def test_one_estimate_for_all_pages(gray_model: Model) -> None:
         pages[0], noise=nlnet.Noise.poisson(4.0), data_range=255, model=gray_model
     )
     assert np.abs(denoised[0] - expected).mean() < 0.3
-    alone = nlnet.denoise_stack(stack, data_range=255, model=gray_model)
+    alone = nlnet.denoise_stack(stack, per_page=True, data_range=255, model=gray_model)
     np.testing.assert_array_equal(
         alone[0], nlnet.denoise(pages[0], data_range=255, model=gray_model)
     )
     assert np.abs(alone - denoised).max() > 0
+
+
+def test_channels_have_noise_of_their_own(gray_model: Model) -> None:
+    rng = np.random.default_rng(0)
+    sigmas = np.array([5.0, 20.0])
+    stack = 128 + sigmas[:, np.newaxis, np.newaxis] * rng.standard_normal((4, 2, 64, 64))
+    options: dict[str, Any] = {"noise": "white", "model": gray_model, "data_range": 255}
+    denoised = nlnet.denoise_stack(stack, noise_axis=1, **options)
+    for channel in (0, 1):
+        np.testing.assert_array_equal(
+            denoised[:, channel], nlnet.denoise_stack(stack[:, channel], **options)
+        )
+    assert np.abs(nlnet.denoise_stack(stack, **options) - denoised).max() > 0.1
+    with pytest.raises(InputError, match="noise_axis is 2, but must be None, or one of the 2"):
+        nlnet.denoise_stack(stack, noise_axis=2)
 
 
 def test_tensors_come_back_as_tensors(gray_model: Model) -> None:

@@ -18,6 +18,7 @@ from cases import (
     run_stages,
     tabulated_psi,
 )
+from messages import refused
 
 from nlnet.engine import tasks
 from nlnet.engine.memory import Workspace
@@ -247,19 +248,19 @@ def test_nothing_is_left_over_in_memory_that_is_used_again(patch_size):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"noisy": np.zeros((1, 3, 8, 9))}, r"must be \(B, 1, H, W\)"),
+        ({"noisy": np.zeros((1, 3, 8, 9))}, "must be (B, 1, H, W)"),
         ({"estimate": np.zeros((1, 1, 8, 8))}, "The estimate is float64 of shape"),
         ({"estimate": np.zeros((1, 1, 8, 9), np.float32)}, "The estimate is float32"),
         ({"estimate": np.zeros((1, 1, 9, 8)).transpose(0, 1, 3, 2)}, "must be contiguous"),
         ({"groups": np.zeros((1, 8, 9, 4, 2), np.int8)}, "The array of groups is int8 of shape"),
-        ({"groups": np.zeros((8, 9, 3, 2), np.int8)}, r"must be \(B, H, W, K, 2\)"),
+        ({"groups": np.zeros((8, 9, 3, 2), np.int8)}, "must be (B, H, W, K, 2)"),
     ],
 )
 def test_arrays_that_do_not_fit_are_errors(change, told):
     config = dataclasses.replace(SMALL, stages=1)
     parameters, estimate, noisy, groups, _ = stage_case(config)
     arrays = {"estimate": estimate, "noisy": noisy, "groups": groups, **change}
-    with pytest.raises(InputError, match=told):
+    with refused(InputError, told):
         run_stages(config, [parameters], **arrays)
 
 
@@ -272,5 +273,5 @@ def test_groups_that_leave_the_image_or_the_window_are_errors(place, offset):
     parameters, estimate, noisy, groups, _ = stage_case(config)
     run_stages(config, [parameters], estimate, noisy, groups)
     groups[0, place[0], place[1], 1] = offset
-    with pytest.raises(InputError, match="members"):
+    with refused(InputError, "members"):
         run_stages(config, [parameters], estimate, noisy, groups)

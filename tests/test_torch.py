@@ -20,6 +20,7 @@ from cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from messages import refused
 
 from nlnet.errors import InputError, ModelError
 from nlnet.model.model import Model
@@ -187,7 +188,7 @@ def test_plain_matching_of_distances_beyond_float32(value):
 
 
 def test_plain_matching_of_an_image_too_small_is_an_error():
-    with pytest.raises(InputError, match="4x9 pixels"):
+    with refused(InputError, "4x9 pixels"):
         plain.find_groups(torch.zeros(1, 9, 4), NetworkConfig())
 
 
@@ -257,20 +258,20 @@ def test_known_groups_and_parts_of_the_network():
 @pytest.mark.parametrize("shape", [(1, 20, 20), (20, 20), (2, 3, 20, 20), (1, 1, 1, 20, 20)])
 def test_a_batch_of_the_wrong_shape_is_an_error(shape):
     network = NLNet(NetworkConfig(stages=1))
-    with pytest.raises(InputError, match=r"must be \(B, 1, H, W\)"):
+    with refused(InputError, "must be (B, 1, H, W)"):
         network(torch.zeros(shape))
 
 
 @pytest.mark.parametrize("backend", ["engine", "plain"])
 def test_an_image_too_small_is_an_error(backend):
     network = NLNet(NetworkConfig(stages=1), backend=backend)
-    with pytest.raises(InputError, match="20x4 pixels"):
+    with refused(InputError, "20x4 pixels"):
         network(torch.zeros(1, 1, 4, 20))
 
 
 def test_stages_that_do_not_fit_the_config_are_an_error():
     config = NetworkConfig(stages=2)
-    with pytest.raises(ModelError, match="2 stages"):
+    with refused(ModelError, "2 stages"):
         NLNet(config, random_stages(config)[:1])
 
 
@@ -375,11 +376,3 @@ def test_an_input_changed_before_the_backward_pass_is_an_error():
     noisy += 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
-
-
-def test_second_derivatives_are_refused():
-    network = NLNet(NetworkConfig(stages=1))
-    noisy = (128 + 20 * torch.randn(1, 1, 16, 16)).requires_grad_()
-    (gradient,) = torch.autograd.grad(network(noisy).square().sum(), noisy, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        gradient.sum().backward()

@@ -90,7 +90,7 @@ def test_two_processes_one_of_which_dies(single: Path, tmp_path: Path) -> None:
 
 
 def test_two_processes_refine_as_one_does(tmp_path: Path) -> None:
-    """In float32, of which five digits are left; the blind steps at the beginning, too."""
+    """In float32, of which five digits are left."""
     data, config = write_data(tmp_path / "data"), NetworkConfig(stages=1, window=7)
     start = tmp_path / "stages.safetensors"
     Model(config, initial_parameters(config), sigma=25.0, name="stages").save(start)

@@ -15,7 +15,6 @@ from nlnet.training.optimizers import (
     LINE_SEARCH_EVALUATIONS,
     Adam,
     Muon,
-    make_optimizer,
     orthogonalized,
 )
 from nlnet.training.settings import PhaseSettings, RefinementSettings
@@ -44,6 +43,10 @@ class Valley:
         return loss.detach().double()
 
     @property
+    def tensors(self) -> list[Tensor]:
+        return [tensor for _, tensor in self.named]
+
+    @property
     def values(self) -> Tensor:
         return torch.cat([tensor.detach().reshape(-1) for _, tensor in self.named])
 
@@ -61,7 +64,7 @@ def test_single_iterations_are_the_steps_of_one_long_call(dtype: object) -> None
         line_search_fn="strong_wolfe",
     )
     inner.step(once)
-    optimizer = LBFGS(stepwise.named)
+    optimizer = LBFGS(stepwise.tensors)
     losses = [optimizer.step(stepwise) for _ in range(40)]
     assert torch.equal(once.values, stepwise.values)
     assert once.evaluations == stepwise.evaluations  # none is computed twice
@@ -70,10 +73,10 @@ def test_single_iterations_are_the_steps_of_one_long_call(dtype: object) -> None
 
 def test_lbfgs_goes_on_from_a_saved_state() -> None:
     whole, first = Valley(), Valley()
-    optimizer = LBFGS(whole.named)
+    optimizer = LBFGS(whole.tensors)
     for _ in range(15):
         optimizer.step(whole)
-    optimizer = LBFGS(first.named)
+    optimizer = LBFGS(first.tensors)
     for _ in range(6):
         optimizer.step(first)
     buffer = io.BytesIO()
@@ -81,7 +84,7 @@ def test_lbfgs_goes_on_from_a_saved_state() -> None:
     second = Valley()
     for (_, target), (_, source) in zip(second.named, first.named, strict=True):
         target.data.copy_(source.data)
-    optimizer = LBFGS(second.named)
+    optimizer = LBFGS(second.tensors)
     optimizer.load_state_dict(torch.load(io.BytesIO(buffer.getvalue()), weights_only=True))
     for _ in range(9):
         optimizer.step(second)
@@ -90,7 +93,7 @@ def test_lbfgs_goes_on_from_a_saved_state() -> None:
 
 def test_lbfgs_starts_anew_where_it_finds_no_better_point() -> None:
     valley = Valley()
-    optimizer = LBFGS(valley.named)
+    optimizer = LBFGS(valley.tensors)
     for _ in range(5):
         optimizer.step(valley)
 
@@ -102,7 +105,7 @@ def test_lbfgs_starts_anew_where_it_finds_no_better_point() -> None:
         return loss
 
     before = valley.values
-    optimizer = LBFGS(valley.named)
+    optimizer = LBFGS(valley.tensors)
     valley.evaluations = 0
     optimizer.step(uphill)
     assert torch.equal(valley.values, before)
@@ -113,7 +116,7 @@ def test_lbfgs_starts_anew_where_it_finds_no_better_point() -> None:
 def test_adam_has_two_rates_that_decay_along_a_cosine() -> None:
     valley = Valley()
     settings = PhaseSettings(rate=0.1, scalar_rate=0.02, final_rate=0.5)
-    optimizer = Adam(valley.named, settings)
+    optimizer = Adam(valley.tensors[:1], valley.tensors[1:], settings)
     rates = []
     for share in (0.0, 0.5, 1.0):
         optimizer.set_share(share)
@@ -131,7 +134,9 @@ def test_adam_has_two_rates_that_decay_along_a_cosine() -> None:
 
 def test_equal_rates_are_no_special_case() -> None:
     valley = Valley()
-    optimizer = Adam(valley.named, PhaseSettings(rate=0.1, scalar_rate=0.1))
+    optimizer = Adam(
+        valley.tensors[:1], valley.tensors[1:], PhaseSettings(rate=0.1, scalar_rate=0.1)
+    )
     before = valley.values
     optimizer.step(valley)
     assert (valley.values != before).all()
@@ -181,8 +186,7 @@ SETTINGS = RefinementSettings(epochs=1, rate=0.02, scalar_rate=0.005, final_rate
 
 def test_muon_takes_equal_steps_in_all_directions_of_inner_convolutions() -> None:
     fit = Fit()
-    optimizer = make_optimizer(fit.named, SETTINGS)
-    assert isinstance(optimizer, Muon)
+    optimizer = Muon(*fit.network.matrices_and_others(), SETTINGS)
     optimizer.set_share(0.004)
     before = {name: tensor.detach().clone() for name, tensor in fit.named}
     optimizer.step(fit)
@@ -202,7 +206,7 @@ def test_muon_takes_equal_steps_in_all_directions_of_inner_convolutions() -> Non
 
 def test_muon_learns() -> None:
     fit = Fit()
-    optimizer = Muon(fit.named, SETTINGS)
+    optimizer = Muon(*fit.network.matrices_and_others(), SETTINGS)
     losses = []
     for step in range(60):
         optimizer.set_share(step / 60)
@@ -211,7 +215,7 @@ def test_muon_learns() -> None:
 
 
 def test_rates_rise_first_and_then_decay_along_a_cosine() -> None:
-    optimizer = Muon(Fit().named, SETTINGS)
+    optimizer = Muon(*Fit().network.matrices_and_others(), SETTINGS)
     rates = []
     for share in (0.0, 0.002, 0.5, 1.0):
         optimizer.set_share(share)
@@ -221,18 +225,18 @@ def test_rates_rise_first_and_then_decay_along_a_cosine() -> None:
 
 def test_muon_goes_on_from_a_saved_state() -> None:
     whole, first, second = Fit(), Fit(), Fit()
-    optimizer = Muon(whole.named, SETTINGS)
+    optimizer = Muon(*whole.network.matrices_and_others(), SETTINGS)
     for step in range(9):
         optimizer.set_share(step / 9)
         optimizer.step(whole)
-    optimizer = Muon(first.named, SETTINGS)
+    optimizer = Muon(*first.network.matrices_and_others(), SETTINGS)
     for step in range(4):
         optimizer.set_share(step / 9)
         optimizer.step(first)
     buffer = io.BytesIO()
     torch.save(optimizer.state_dict(), buffer)
     second.network.load_state_dict(first.network.state_dict())
-    resumed = Muon(second.named, SETTINGS)
+    resumed = Muon(*second.network.matrices_and_others(), SETTINGS)
     resumed.load_state_dict(torch.load(io.BytesIO(buffer.getvalue()), weights_only=True))
     assert resumed.rate == optimizer.rate  # which the log tells
     for step in range(4, 9):

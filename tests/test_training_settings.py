@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import refused
 from training_cases import recipe, write_toml
 
 from nlnet.errors import FileError, NLNetError
@@ -71,7 +72,7 @@ def test_a_wrong_recipe_is_one_sentence(changes: dict[str, Any], words: list[str
 def test_a_missing_setting_is_named() -> None:
     values = recipe()
     del values["name"]
-    with pytest.raises(NLNetError, match="'name' is missing"):
+    with refused(NLNetError, "'name' is missing"):
         settings_from_mapping(values)
 
 
@@ -79,8 +80,8 @@ def test_a_missing_setting_is_named() -> None:
     ("changes", "complaint"),
     [
         ({"sigma": None}, "'sigma' is None, but must be given, or sigmas"),
-        ({"sigmas": [5, 50]}, "'sigmas' is .*, but must be left out beside sigma"),
-        ({"sigma": None, "sigmas": [5]}, "'sigmas' is .*, but must be two or more"),
+        ({"sigmas": [5, 50]}, "left out beside sigma"),
+        ({"sigma": None, "sigmas": [5]}, "must be two or more"),
         ({"sigma": None, "sigmas": [50, 5], "start": "gray-5x5"}, "ascending"),
         ({"sigma": None, "sigmas": "5"}, "must be an array"),
         ({"sigma": None, "sigmas": [5, 50]}, "'start' is None, but must be a model, for sigmas"),
@@ -92,7 +93,7 @@ def test_a_missing_setting_is_named() -> None:
 )
 def test_a_recipe_is_for_one_sigma_or_for_every_one(changes: dict, complaint: str) -> None:
     values = {key: value for key, value in recipe(**changes).items() if value is not None}
-    with pytest.raises(NLNetError, match=complaint):
+    with refused(NLNetError, complaint):
         settings_from_mapping(values)
 
 
@@ -110,14 +111,14 @@ def test_a_step_draws_its_sigma_evenly_in_log_sigma() -> None:
 
 
 def test_unreadable_recipes(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="No such file"):
+    with refused(FileError, "No such file"):
         read_settings(tmp_path / "none.toml")
     path = tmp_path / "bad.toml"
     path.write_text("name = \n")
-    with pytest.raises(NLNetError, match="not valid TOML"):
+    with refused(NLNetError, "not valid TOML"):
         read_settings(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(NLNetError, match="not a text file"):
+    with refused(NLNetError, "not a text file"):
         read_settings(path)
 
 

@@ -17,7 +17,7 @@ import nlnet
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import FORMATS
 from nlnet.model.model import Model
-from nlnet.noise.white import estimate_sigma
+from nlnet.noise.estimation import estimate_sigma
 from nlnet.web import output, work
 
 

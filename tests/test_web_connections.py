@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import resource
 import shutil
 import signal
@@ -12,21 +11,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from unittest import mock
 
 import httpx2 as httpx
 import pytest
-import uvicorn
 from pictures import random_image
 from starlette.testclient import TestClient
-from uvicorn.server import ServerState
 from web_server import TIMEOUT, ServerProcess, client_of, model_options, told
 
 from nlnet.images import ImageFile, decode, encode
 from nlnet.model.model import Model
-from nlnet.web import connections
+from nlnet.web.server import HEAD_SECONDS
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Half: "
 DESCRIPTORS = 256
@@ -73,43 +68,16 @@ def test_half_sent_headers_do_not_keep_others_out(
     assert (code, complaints) == (0, "")  # no line in the log, let alone 122,827
 
 
-def test_connections_that_come_together_make_room_one_for_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A busy server meets a whole backlog of them in one turn of its event loop."""
-    monkeypatch.setattr(connections, "bounds", lambda: (8, 4))
-
-    async def open_connections() -> list[mock.Mock]:
-        config, state = (
-            uvicorn.Config(mock.Mock(), interface="asgi3", log_config=None),
-            ServerState(),
-        )
-        config.load()
-        transports = [mock.Mock(**{"is_closing.return_value": False}) for _ in range(12)]
-        for transport in transports:
-            transport.abort.side_effect = partial(
-                setattr, transport.is_closing, "return_value", True
-            )
-            protocol = connections.BoundedProtocol(config, state, {})
-            protocol.connection_made(transport)
-        for protocol in state.connections:
-            protocol._stop_waiting()
-        return transports
-
-    closed = [transport.abort.called for transport in asyncio.run(open_connections())]
-    assert closed == [True] * 4 + [False] * 8
-
-
 HURRIED = """
 import runpy
-from nlnet.web import connections
-connections.HEAD_SECONDS = 2.0
+from nlnet.web import server
+server.HEAD_SECONDS = 2.0
 runpy.run_module("nlnet", run_name="__main__")
 """
 
 
 def test_a_half_sent_head_has_a_deadline(gray_model_file: Path) -> None:
-    assert 5 <= connections.HEAD_SECONDS <= 30
+    assert 5 <= HEAD_SECONDS <= 30
     server = ServerProcess(*model_options(gray_model_file), program=("-c", HURRIED))
     try:
         with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT) as half:
@@ -135,14 +103,6 @@ def is_closed(connection: socket.socket) -> bool:
         return False
     except OSError:
         return True
-
-
-def test_the_bounds_leave_room_for_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
-    for descriptors in (128, 256, 1024, 65536):
-        monkeypatch.setattr(resource, "getrlimit", lambda kind, n=descriptors: (n, n))
-        most, backlog = connections.bounds()
-        assert most >= 8
-        assert most + 4 * backlog + 32 <= descriptors
 
 
 # stops

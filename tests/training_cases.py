@@ -12,7 +12,7 @@ import numpy as np
 
 from nlnet.images import ImageFile, write_image
 from nlnet.training.checkpoints import Checkpoint, load_checkpoint
-from nlnet.training.data import load_pictures
+from nlnet.training.pictures import load_pictures
 from nlnet.training.settings import settings_from_mapping
 from nlnet.training.team import Team
 from nlnet.training.trainer import Trainer
@@ -28,7 +28,7 @@ TINY: dict[str, Any] = {
     "validate_every": 2,
     "checkpoint_minutes": 1e6,  # never, unless a test asks for it
     "network": {"stages": 2, "window": 7},
-    "data": {"crop": 20, "crops": 4},
+    "data": {"folders": ["train", "test"], "crop": 20, "crops": 4},
     "greedy": ADAM,
     "joint": ADAM,
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2 as httpx
 import uvicorn
+from messages import says
 from starlette.testclient import TestClient
 
 from nlnet.model.model import Model
@@ -43,11 +44,7 @@ def told(response: httpx.Response, status: int) -> str:
     """The sentence of an answer that is no result."""
     assert response.status_code == status
     assert set(response.json()) == {"detail"}
-    sentence = response.json()["detail"]
-    assert isinstance(sentence, str)
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
-    return sentence
+    return says(response.json()["detail"])
 
 
 class ServerProcess:

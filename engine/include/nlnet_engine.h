@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* Raised when a function or structure changes; compare it with nlnet_engine_version(). */
-#define NLNET_ENGINE_VERSION 1
+#define NLNET_ENGINE_VERSION 2
 
 typedef enum {
     NLNET_OK = 0,
@@ -66,6 +66,7 @@ typedef enum {
 } nlnet_progress_state;
 
 typedef struct nlnet_network nlnet_network;
+typedef struct nlnet_eye nlnet_eye;
 typedef struct nlnet_job nlnet_job;
 
 /* ---- The library ------------------------------------------------------------------------- */
@@ -78,6 +79,9 @@ NLNET_API nlnet_set nlnet_best_set(void);
 /* Its name, such as "AVX2", or NULL where this CPU or this build does not have it. */
 NLNET_API const char *nlnet_set_name(nlnet_set set);
 
+/* The height of tiles where a task has 0 for it. */
+NLNET_API int32_t nlnet_tile_rows(void);
+
 /* ---- A network --------------------------------------------------------------------------- */
 
 /* Check a parameter block and make it ready: a network may serve any number of jobs, at once too.
@@ -87,6 +91,34 @@ NLNET_API const char *nlnet_set_name(nlnet_set set);
 NLNET_API nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element element,
                                           nlnet_set set, void *memory, size_t *size,
                                           nlnet_network **network);
+
+/* ---- An eye ------------------------------------------------------------------------------ */
+
+/* The same for an eye, a small convolutional network that computes in float: it looks at tiles of a
+ * picture and gives maps of them, which are 1 / unit of their size; its block says how many maps,
+ * and the unit, 2 to 16. */
+NLNET_API nlnet_status nlnet_eye_make(const void *block, size_t bytes, nlnet_set set, void *memory,
+                                      size_t *size, nlnet_eye **eye);
+
+/* ---- White noise ------------------------------------------------------------------------- */
+
+typedef struct {
+    const float *data; /* (height, width), contiguous, all finite */
+    int64_t height, width;
+} nlnet_plane;
+
+/* How strong the white noise in planes is: parts of one image, every channel by itself. */
+typedef struct {
+    const nlnet_plane *planes;
+    int64_t count;    /* up to 4096 */
+    double low, high; /* where values were clipped; infinite: nowhere */
+    double start;     /* about what sigma is; 0: unknown */
+} nlnet_white_task;
+
+/* Set *sigma to the noise's standard deviation, in the units of the planes. With memory (aligned to
+ * 64 bytes) NULL, only *size is set. NLNET_TOO_SMALL: no plane has 3x3 pixels. */
+NLNET_API nlnet_status nlnet_estimate_white(const nlnet_white_task *task, nlnet_set set,
+                                            void *memory, size_t *size, double *sigma);
 
 /* ---- Jobs -------------------------------------------------------------------------------- */
 
@@ -108,7 +140,7 @@ typedef struct {
     nlnet_rows noisy, denoised; /* not the same memory */
     double low, high;           /* the intensity box; low > high: none */
     int32_t threads;            /* how many may work at once, at most */
-    int32_t tile_rows;          /* 8 to 4096: fewer take less memory; 0: as many as are fast */
+    int32_t tile_rows;          /* 8 to 4096: fewer take less memory; 0: nlnet_tile_rows() */
 } nlnet_denoise_task;
 
 /* Find the groups of a batch of images: (batch, height, width) of the network's element type, all
@@ -147,8 +179,60 @@ typedef struct {
     double *step_sizes;    /* (stages,) */
 } nlnet_backward_task;
 
+/* Look at tiles, gray or RGB on the 0-255 scale. Arrays are contiguous. */
+typedef struct {
+    int64_t count, height, width; /* sides are multiples of the eye's unit, up to 1024 */
+    int32_t channels;             /* 1 gray, 3 RGB */
+    int32_t threads;
+    const float *tiles; /* (count, channels, height, width) */
+    float *maps;        /* (count, maps, height / unit, width / unit) */
+} nlnet_look_task;
+
+/* ---- Series ------------------------------------------------------------------------------ */
+
+/* Pages that show nearly the same, in units of their noise: its standard deviation is 1. These
+ * calls run to their end in the thread that calls them, in memory (aligned to 64 bytes) that they
+ * say the size of; any number may run at once. Arrays are contiguous. Results have the same bits
+ * for every instruction set. */
+
+/* Find the motion from one page to another, of what is denoised well enough to be compared: a
+ * vector (dy, dx) for every block of 8x8 pixels, (ceil(height / 8), ceil(width / 8), 2); and the
+ * mean of both pages around each block, there and where it moved to, of the same shape. */
+typedef struct {
+    int64_t height, width;
+    const float *reference, *other;
+    float *field, *means;
+} nlnet_align_task;
+
+NLNET_API nlnet_status nlnet_align(nlnet_set set, const nlnet_align_task *task, void *memory,
+                                   size_t *size);
+
+/* A page beside another one: what it shows is gain * page + offset there. */
+typedef struct {
+    const float *noisy, *guide; /* (channels, height, width); in the guide, NaN is left out */
+    const float *field;         /* the motion from the other one to it */
+    float gain, offset;
+} nlnet_neighbour;
+
+/* Average a page with those of its neighbours' pixels that show the same, as the guides tell, which
+ * are denoised pages: rows from `first` up to, not including, `last`. */
+typedef struct {
+    int64_t height, width;
+    int32_t channels, count; /* 1 or 3; of neighbours, 0 to 64 */
+    const float *noisy, *guide;
+    const nlnet_neighbour *neighbours;
+    int64_t first, last;
+    float *merged; /* (channels, height, width) */
+    float *left;   /* (height, width): the standard deviation of the noise that is left */
+} nlnet_merge_task;
+
+NLNET_API nlnet_status nlnet_merge(nlnet_set set, const nlnet_merge_task *task, void *memory,
+                                   size_t *size);
+
+/* ---- Work -------------------------------------------------------------------------------- */
+
 /* Make a job in the caller's memory (aligned to 64 bytes), which must live until no thread works on
- * it any more, as must the network and all arrays. With memory NULL, only *size is set. */
+ * it any more, as must the network or eye and all arrays. With memory NULL, only *size is set. */
 NLNET_API nlnet_status nlnet_denoise(const nlnet_network *network, const nlnet_denoise_task *task,
                                      void *memory, size_t *size, nlnet_job **job);
 NLNET_API nlnet_status nlnet_match(const nlnet_network *network, const nlnet_match_task *task,
@@ -157,6 +241,8 @@ NLNET_API nlnet_status nlnet_forward(const nlnet_network *network, const nlnet_f
                                      void *memory, size_t *size, nlnet_job **job);
 NLNET_API nlnet_status nlnet_backward(const nlnet_network *network, const nlnet_backward_task *task,
                                       void *memory, size_t *size, nlnet_job **job);
+NLNET_API nlnet_status nlnet_look(const nlnet_eye *eye, const nlnet_look_task *task, void *memory,
+                                  size_t *size, nlnet_job **job);
 
 /* Run one task of the job that is ready, if any, and say what happened; never waits. */
 NLNET_API nlnet_progress_state nlnet_work(nlnet_job *job);

@@ -210,8 +210,9 @@ nlnet_job *make(const nlnet_network *network, const nlnet_backward_task &task, M
     scratch = larger_of(scratch, finish_scratch<T>(shape, plan.width));
     scratch = larger_of(scratch, reducing);
     Backward<T> *job = memory.take<Backward<T>>(1);
-    make_run<T>(job, network, plan, Flow(), make_box<T>(task.forward.low, task.forward.high),
-                task.forward.threads, scratch, memory);
+    make_run<T>(job, network, plan, LayerSchedule(),
+                make_box<T>(task.forward.low, task.forward.high), task.forward.threads, scratch,
+                memory);
     T *sums = memory.take<T>(plan.passes, plan.batch, plan.chunks(), Backward<T>::sum_size(shape));
     double *step_sums = memory.take<double>(plan.passes, plan.batch);
     if (job == nullptr) return nullptr;

@@ -9,9 +9,17 @@
 namespace nlnet {
 namespace {
 
-#define NLNET_KERNELS(set, title)                                                          \
-    constexpr Kernels set##_kernels = {title, &set::matching_float, &set::matching_double, \
-                                       &set::stage_float, &set::stage_double};
+#define NLNET_KERNELS(set, title)                             \
+    constexpr Kernels set##_kernels = {title,                 \
+                                       &set::matching_float,  \
+                                       &set::matching_double, \
+                                       &set::stage_float,     \
+                                       &set::stage_double,    \
+                                       &set::pixel_float,     \
+                                       &set::pixel_double,    \
+                                       &set::eye,             \
+                                       &set::series,          \
+                                       &set::noise};
 
 #if defined(__x86_64__)
 

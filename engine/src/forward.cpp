@@ -62,8 +62,8 @@ nlnet_job *make(const nlnet_network *network, const nlnet_forward_task &task, Me
     const size_t scratch = larger_of(kernels.spread_scratch(network->shape, plan.tile_rows),
                                      finish_scratch<T>(network->shape, plan.width));
     Forward<T> *job = memory.take<Forward<T>>(1);
-    make_run<T>(job, network, plan, Flow(), make_box<T>(task.low, task.high), task.threads, scratch,
-                memory);
+    make_run<T>(job, network, plan, LayerSchedule(), make_box<T>(task.low, task.high), task.threads,
+                scratch, memory);
     if (job == nullptr) return nullptr;
     job->run = Forward<T>::run_task;
     job->task = task;

@@ -5,9 +5,7 @@
 // a task only marks its slot; whoever holds the lock next tells the schedule.
 #include "job.h"
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
+#include "arithmetic.h"
 
 namespace nlnet {
 namespace {
@@ -73,33 +71,10 @@ Slot *begin_task(nlnet_job *job, nlnet_progress_state *why) {
     return nullptr;
 }
 
-// Rounding to nearest, and denormal numbers as they are, whatever other libraries have set.
-class DefaultArithmetic {
-  public:
-#if defined(__x86_64__)
-    DefaultArithmetic() : before_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
-    ~DefaultArithmetic() { _mm_setcsr(before_); }
-
-  private:
-    unsigned before_;
-#elif defined(__aarch64__)
-    DefaultArithmetic() {
-        __asm__ volatile("mrs %0, fpcr" : "=r"(before_));
-        __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t(0)));
-    }
-    ~DefaultArithmetic() { __asm__ volatile("msr fpcr, %0" : : "r"(before_)); }
-
-  private:
-    uint64_t before_;
-#else
-    DefaultArithmetic() {}
-#endif
-};
-
 }  // namespace
 
-void make_job(nlnet_job *job, const Plan &plan, const Flow &refinement, int threads, size_t scratch,
-              Memory &memory) {
+void make_job(nlnet_job *job, const Plan &plan, const LayerSchedule &refinement, int threads,
+              size_t scratch, Memory &memory) {
     Schedule counted;
     Schedule &schedule = job == nullptr ? counted : job->schedule;
     schedule.make(plan, refinement, memory);

@@ -6,6 +6,8 @@
 
 namespace nlnet {
 
+constexpr int kMostThreads = 1024;
+
 // One thread's place in a job.
 struct Slot {
     enum State : int32_t { kFree, kRunning, kEnded };
@@ -34,7 +36,7 @@ struct nlnet_job {
 namespace nlnet {
 
 // Take memory for the slots and their scratch, and begin.
-void make_job(nlnet_job *job, const Plan &plan, const Flow &refinement, int threads, size_t scratch,
-              Memory &memory);
+void make_job(nlnet_job *job, const Plan &plan, const LayerSchedule &refinement, int threads,
+              size_t scratch, Memory &memory);
 
 }  // namespace nlnet

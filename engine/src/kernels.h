@@ -1,9 +1,11 @@
 // What each instruction set provides: the loops over pixels, as a table of functions.
 //
-// matching.cpp and stages.cpp are compiled once for each set (sets/*.h); everything that calls them
-// is compiled once. A kernel works on one tile, or on one row, in the thread that calls it.
+// matching.cpp, pixels.cpp and stages.cpp are compiled once for each set (sets/*.h); everything
+// that calls them is compiled once. A kernel works on one tile, or on one row, in the thread that
+// calls it.
 #pragma once
 
+#include "../include/nlnet_engine.h"
 #include "shape.h"
 
 namespace nlnet {
@@ -56,8 +58,8 @@ struct StageTile {
     T *part;               // the window around the tile, window_size(): what the tile adds to it
 };
 
-// Gradients of <e, sum of L_r^T psi(L_r x)>, which a stage subtracts, added to what is there; the
-// input's goes to the tile's `part`.
+// Where the backward pass adds gradients of <e, sum of L_r^T psi(L_r x)>, the term that a stage
+// subtracts. The gradient of the stage's input goes to the tile's `part`.
 template <typename T>
 struct StageSums {
     T *filters;  // (F, P)
@@ -80,12 +82,12 @@ struct Box {
     T low, high;
 };
 
-// A row of a convolution of rows that hold all channels of a pixel next to each other.
+// One row of a convolution. Rows hold all channels of a pixel next to each other.
 template <typename T>
 struct ConvolvedRow {
-    int lines, inner;     // of the kernel: rows, and elements of each next to each other
-    const T *sources[3];  // for pixel 0, the input of each line; NULL beyond the image
-    int64_t step;         // elements from the input of a pixel to that of the next
+    int lines, inner;     // rows of the kernel, and input elements of each
+    const T *sources[3];  // where each line's input for pixel 0 begins; NULL outside the image
+    int64_t step;         // elements from the input of one pixel to that of the next
     const T *weights;     // (lines, inner, outputs)
     const T *biases;      // (outputs)
     const T *addend;      // (pixels, outputs), or NULL
@@ -95,15 +97,100 @@ struct ConvolvedRow {
     T *target;    // (pixels, outputs)
 };
 
+// One row of a plane for the input of a convolutional network, torch's pixel_unshuffle by 2: two
+// neighbouring columns, a pair, become two channels of one pixel.
+template <typename T>
+struct UnshuffledRow {
+    const T *source;
+    int64_t source_step;  // elements from one pair to the next
+    T center;             // subtracted
+    int64_t pairs;
+    T *target;
+    int64_t target_step;
+};
+
+// One row of a refined plane, from pairs:
+// target = (1 - step_size) * estimate + step_size * noisy - change + center
+template <typename T>
+struct RefinedRow {
+    const T *estimate, *noisy;
+    int64_t input_step;
+    const T *change;
+    int64_t change_step;
+    T step_size, center;
+    int64_t pairs;
+    T *target;  // (2 * pairs)
+};
+
+// One row of a tile for the input of an eye: the features of its pixels, as pairs of columns that
+// are 4 * kFeatures elements apart.
+struct FeatureRow {
+    int planes;               // 1 gray, 3 opponent colors
+    const float *rows[3][5];  // of each plane: two rows above, the row itself, two rows below
+    int64_t width;            // even
+    float *line;              // scratch: (width + 4)
+    float *target;
+};
+
+constexpr int kPatchLines = 5;
+
+// A row of patches of one plane, at every column.
+struct PatchRow {
+    const float *source;  // the first pixel of the first patch
+    int64_t stride;       // elements from one row of the plane to the next
+    int patch;            // side: 3, 5 or 7
+    int64_t count;
+    float *lines;  // scratch: (kPatchLines, count + patch - 1)
+    // Results of each patch: mean, sum of squared central differences / 4, and how many pixels
+    // differ from their right, and from their lower, neighbor.
+    float *means, *textures, *beside, *below;
+};
+
+constexpr int kPatchBatch = 64;
+
+// Patches of one plane, a batch at most, to be added to a covariance.
+struct PatchBatch {
+    const float *places[kPatchBatch];  // first pixels
+    float means[kPatchBatch];          // subtracted
+    int count, patch;
+    int64_t stride;
+};
+
+NLNET_ALWAYS_INLINE constexpr int covariance_side(int patch) {
+    return int(round_up(patch * patch, 8));
+}
+
 // The kernels whose results are the same to the bit for all sets.
 template <typename T>
 struct MatchingKernels {
     // Bytes of scratch memory for one tile.
     size_t (*scratch)(const Shape &, int tile_rows);
     void (*match)(const Shape &, const Offsets &, const MatchingTile<T> &, void *scratch);
+};
+
+template <typename T>
+struct PixelKernels {
     // One row of gray or RGB pixels, `step` elements apart, to working planes.
     void (*to_working)(int channels, const T *const *pixels, ptrdiff_t step, T *const *planes,
                        int64_t width);
+    void (*unshuffle)(const UnshuffledRow<T> &);
+    void (*refine)(const RefinedRow<T> &);
+};
+
+struct EyeKernels {
+    void (*features)(const FeatureRow &);
+};
+
+class Memory;
+using AlignedPages = nlnet_align_task;
+using MergedPages = nlnet_merge_task;
+
+struct SeriesKernels {
+    // Bytes of scratch memory, and the work.
+    size_t (*align_scratch)(const AlignedPages &);
+    void (*align)(const AlignedPages &, Memory &scratch);
+    size_t (*merge_scratch)(const MergedPages &);
+    void (*merge)(const MergedPages &, Memory &scratch);
 };
 
 // The kernels that may round differently.
@@ -135,12 +222,24 @@ struct StageKernels {
     void (*convolve)(const ConvolvedRow<T> &);
 };
 
+struct NoiseKernels {
+    void (*survey)(const PatchRow &);
+    // sums += the products of all pairs of a patch's pixels, those below the diagonal left out:
+    // (side, side) for covariance_side(); `scratch` is of kPatchBatch * side elements.
+    void (*add_patches)(const PatchBatch &, float *scratch, float *sums);
+};
+
 struct Kernels {
     const char *name;
     const MatchingKernels<float> *match_float;
     const MatchingKernels<double> *match_double;
     const StageKernels<float> *stage_float;
     const StageKernels<double> *stage_double;
+    const PixelKernels<float> *pixel_float;
+    const PixelKernels<double> *pixel_double;
+    const EyeKernels *eye;
+    const SeriesKernels *series;
+    const NoiseKernels *noise;
 };
 
 }  // namespace nlnet

@@ -1,6 +1,7 @@
 // Memory that the caller gives, handed out piece by piece; without it, only counted.
 #pragma once
 
+#include "../include/nlnet_engine.h"
 #include "shape.h"
 
 namespace nlnet {
@@ -38,4 +39,27 @@ class Memory {
     bool impossible_ = false;
 };
 
+namespace {
+
+// Count the memory that `make` takes, and if there is some, let it make its object there.
+template <typename Object, typename Make>
+nlnet_status make_in(void *memory, size_t *size, Object **object, Make make) {
+    if (size == nullptr || (memory != nullptr && object == nullptr) ||
+        uintptr_t(memory) % kCacheLine != 0) {
+        return NLNET_BAD_ARGUMENT;
+    }
+    Memory counted(nullptr);
+    make(counted);
+    if (counted.impossible()) return NLNET_NO_MEMORY;
+    if (memory == nullptr) {
+        *size = counted.size();
+        return NLNET_OK;
+    }
+    if (*size < counted.size()) return NLNET_NO_MEMORY;
+    Memory pieces(memory);
+    *object = make(pieces);
+    return NLNET_OK;
+}
+
+}  // namespace
 }  // namespace nlnet

@@ -3,7 +3,7 @@
 
 #include "../include/nlnet_engine.h"
 #include "kernels.h"
-#include "refinement.h"
+#include "convolutions/refinement.h"
 
 namespace nlnet {
 
@@ -15,26 +15,27 @@ struct Grid {
     const double *slopes;  // (M, nodes): its slope there, per interval
 };
 
+// The kernels of a set for an element type.
 template <typename T>
-const MatchingKernels<T> &matching_kernels(const Kernels &);
+NLNET_ALWAYS_INLINE const MatchingKernels<T> &matching_kernels(const Kernels &kernels) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return *kernels.match_float;
+    else
+        return *kernels.match_double;
+}
 template <typename T>
-const StageKernels<T> &stage_kernels(const Kernels &);
-
-template <>
-inline const MatchingKernels<float> &matching_kernels(const Kernels &kernels) {
-    return *kernels.match_float;
+NLNET_ALWAYS_INLINE const StageKernels<T> &stage_kernels(const Kernels &kernels) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return *kernels.stage_float;
+    else
+        return *kernels.stage_double;
 }
-template <>
-inline const MatchingKernels<double> &matching_kernels(const Kernels &kernels) {
-    return *kernels.match_double;
-}
-template <>
-inline const StageKernels<float> &stage_kernels(const Kernels &kernels) {
-    return *kernels.stage_float;
-}
-template <>
-inline const StageKernels<double> &stage_kernels(const Kernels &kernels) {
-    return *kernels.stage_double;
+template <typename T>
+NLNET_ALWAYS_INLINE const PixelKernels<T> &pixel_kernels(const Kernels &kernels) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return *kernels.pixel_float;
+    else
+        return *kernels.pixel_double;
 }
 
 // The kernels of a set, or NULL where this CPU or this build does not have it.

@@ -28,6 +28,7 @@ struct Run : nlnet_job {
         return static_cast<const Stage<T> *>(network->stages)[number];
     }
     const MatchingKernels<T> &matching() const { return matching_kernels<T>(*network->kernels); }
+    const PixelKernels<T> &pixels() const { return pixel_kernels<T>(*network->kernels); }
     const StageKernels<T> &kernels() const { return stage_kernels<T>(*network->kernels); }
 
     // An image of a contiguous (batch, C, H, W) array.
@@ -87,10 +88,11 @@ struct Run : nlnet_job {
     }
 };
 
-// The memory of a run but for its own: schedule, slots, what is held.
+// Take the memory that a run needs besides its own: schedule, slots, ring buffers.
 template <typename T>
-void make_run(Run<T> *run, const nlnet_network *network, const Plan &plan, const Flow &refinement,
-              Box<T> box, int threads, size_t scratch, Memory &memory) {
+void make_run(Run<T> *run, const nlnet_network *network, const Plan &plan,
+              const LayerSchedule &refinement, Box<T> box, int threads, size_t scratch,
+              Memory &memory) {
     const Shape &shape = network->shape;
     make_job(run, plan, refinement, threads, scratch, memory);
     Held<T> *held = memory.take<Held<T>>(plan.sweeps);
@@ -142,7 +144,6 @@ inline bool big_enough(const Shape &shape, int64_t height, int64_t width) {
 }
 
 constexpr int64_t kMostPixels = INT32_MAX;  // of a side
-constexpr int kMostThreads = 1024;
 constexpr int kLeastTileRows = 8, kMostTileRows = 4096;
 
 inline nlnet_status check_size(const nlnet_network *network, int64_t batch, int64_t height,
@@ -154,30 +155,11 @@ inline nlnet_status check_size(const nlnet_network *network, int64_t batch, int6
     return big_enough(network->shape, height, width) ? NLNET_OK : NLNET_TOO_SMALL;
 }
 
-// An image is cut into rows of tiles of about the same height: a low one takes long for little.
+// An image is cut into rows of tiles of about the same height: a low tile takes nearly as long as a
+// high one.
 inline int even_rows(int64_t height, int64_t at_most) {
     const int64_t count = (height + at_most - 1) / at_most;
     return int((height + count - 1) / count);
-}
-
-// Count the memory that `make` takes, and if there is some, let it make the job.
-template <typename Make>
-nlnet_status make_in(void *memory, size_t *size, nlnet_job **job, Make make) {
-    if (size == nullptr || (memory != nullptr && job == nullptr) ||
-        uintptr_t(memory) % kCacheLine != 0) {
-        return NLNET_BAD_ARGUMENT;
-    }
-    Memory counted(nullptr);
-    make(counted);
-    if (counted.impossible()) return NLNET_NO_MEMORY;
-    if (memory == nullptr) {
-        *size = counted.size();
-        return NLNET_OK;
-    }
-    if (*size < counted.size()) return NLNET_NO_MEMORY;
-    Memory pieces(memory);
-    *job = make(pieces);
-    return NLNET_OK;
 }
 
 }  // namespace

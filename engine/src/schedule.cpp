@@ -5,16 +5,9 @@ namespace {
 
 constexpr double kRefinementShare = 0.7;  // of the time, for progress
 
-int64_t smaller_of(int64_t left, int64_t right) {
-    return left < right ? left : right;
-}
-int64_t larger_of(int64_t left, int64_t right) {
-    return left < right ? right : left;
-}
-
 }  // namespace
 
-void Schedule::make(const Plan &plan, const Flow &refinement, Memory &memory) {
+void Schedule::make(const Plan &plan, const LayerSchedule &refinement, Memory &memory) {
     Sweep *sweeps = memory.take<Sweep>(plan.sweeps);
     for (int number = 0; number < plan.sweeps; number++) {
         Pass *passes = memory.take<Pass>(plan.passes);

@@ -3,13 +3,13 @@
 // Rows of tiles go down the image like items on a conveyor: read, matched, then through one pass
 // after the other. A pass is a stage, forward or backward. It spreads a row of tiles as soon as its
 // input is there around it, and finishes rows of its output as soon as all tiles that add to them
-// are spread. Nothing waits for anything else, and the later a pass, the sooner its tasks come, so
-// that rows that nobody needs any more make room in their ring buffers.
+// are spread. There are no barriers. Tasks of later passes come first, so that rows that nobody
+// needs any more make room in their ring buffers.
 //
 // Nothing here looks at pixels, and nothing is safe for threads: the job holds a lock around it.
 #pragma once
 
-#include "flow.h"
+#include "convolutions/layer_schedule.h"
 #include "memory.h"
 
 namespace nlnet {
@@ -48,33 +48,28 @@ struct Plan {
 
     // Rows of tiles that a pass must be ahead of the next one.
     int64_t lead() const { return (2 * margin + tile_rows - 1) / tile_rows; }
-    // How many rows of tiles of windows, and of groups, ring buffers hold.
+    // Rows of tiles whose windows, or whose groups, a ring buffer holds.
     int64_t parts_capacity() const {
         // In a narrow image few tiles are ready at once: the next row need not wait for a finish.
         const int spare = tile_columns() <= kNarrow ? 1 : 0;
-        return at_most(lead() + 1 + spare, tile_row_count());
+        return smaller_of(lead() + 1 + spare, tile_row_count());
     }
     int64_t groups_capacity() const {
-        return at_most(lead() * (passes - 1) + kAhead + 2, tile_row_count());
+        return smaller_of(lead() * (passes - 1) + kAhead + 2, tile_row_count());
     }
-    // How many rows of what is read, and of what passes from one pass to the next.
+    // Rows that a ring buffer holds of what is read, or of the planes between two passes.
     int64_t read_capacity() const {
         if (!all_need_read) return pass_capacity();
-        return at_most((lead() * (passes - 1) + kAhead + 3) * tile_rows + 2 * margin, height);
+        return smaller_of((lead() * (passes - 1) + kAhead + 3) * tile_rows + 2 * margin, height);
     }
-    int64_t pass_capacity() const { return at_most(3 * tile_rows + 2 * margin, height); }
+    int64_t pass_capacity() const { return smaller_of(3 * tile_rows + 2 * margin, height); }
 
     // Rows of tiles that may be matched before the first pass begins them.
     static constexpr int kAhead = 2;
     static constexpr int kNarrow = 16;
 
     // Rows that are read, or finished, in one task at most.
-    int64_t most_rows() const { return at_most(tile_rows + margin, height); }
-
-  private:
-    static int64_t at_most(int64_t number, int64_t limit) {
-        return number < limit ? number : limit;
-    }
+    int64_t most_rows() const { return smaller_of(tile_rows + margin, height); }
 };
 
 // How far one pass has come down its image.
@@ -99,14 +94,14 @@ struct Sweep {
 class Schedule {
   public:
     // Take memory and begin with the first images. A refinement is for one image.
-    void make(const Plan &plan, const Flow &refinement, Memory &memory);
+    void make(const Plan &plan, const LayerSchedule &refinement, Memory &memory);
     // A task that is ready, if any.
     bool next(Task *task);
     // Note that a task has ended.
     void end(const Task &task);
     bool done() const;
     double share_done() const;
-    const Flow &refinement() const { return refinement_; }
+    const LayerSchedule &refinement() const { return refinement_; }
 
   private:
     void begin_image(Sweep &sweep);
@@ -131,7 +126,7 @@ class Schedule {
     Sweep *sweeps_;
     int64_t begun_images_, ended_images_;
     int begun_reductions_, ended_reductions_;
-    Flow refinement_;
+    LayerSchedule refinement_;
 };
 
 }  // namespace nlnet

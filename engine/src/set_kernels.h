@@ -10,6 +10,11 @@
     extern const MatchingKernels<double> matching_double; \
     extern const StageKernels<float> stage_float;         \
     extern const StageKernels<double> stage_double;       \
+    extern const PixelKernels<float> pixel_float;         \
+    extern const PixelKernels<double> pixel_double;       \
+    extern const EyeKernels eye;                          \
+    extern const SeriesKernels series;                    \
+    extern const NoiseKernels noise;                      \
     }                                                     \
     }
 

@@ -40,6 +40,19 @@ NLNET_ALWAYS_INLINE constexpr int64_t round_up(int64_t number, int64_t step) {
     return (number + step - 1) / step * step;
 }
 
+NLNET_ALWAYS_INLINE constexpr int64_t smaller_of(int64_t left, int64_t right) {
+    return left < right ? left : right;
+}
+NLNET_ALWAYS_INLINE constexpr int64_t larger_of(int64_t left, int64_t right) {
+    return left < right ? right : left;
+}
+
+// Where a row or column of an image that is padded by symmetric boundaries comes from:
+// ... 1 0 | 0 1 2 | 2 1 ...
+NLNET_ALWAYS_INLINE constexpr int64_t mirrored(int64_t at, int64_t size) {
+    return at < 0 ? -1 - at : at < size ? at : 2 * size - 1 - at;
+}
+
 // Elements from one row to the next of the window around a tile: a whole number of cache lines (of
 // floats), so that all rows of a patch cross one or none does. An odd number: rows a power of two
 // apart would be in each other's way in the cache.

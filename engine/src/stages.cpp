@@ -1,7 +1,7 @@
 // The loops of a stage, for the instruction set that is compiled for: a table of functions.
+#include "convolutions/convolve.h"
 #include "set_kernels.h"
 #include "stages/color.h"
-#include "stages/convolve.h"
 #include "stages/fold.h"
 #include "stages/tile.h"
 #include "stages/update.h"
@@ -10,52 +10,45 @@ namespace nlnet {
 namespace NLNET_SET {
 namespace {
 
-typedef Sizes<5, 8> Small;
-typedef Sizes<7, 8> Medium;
-typedef Sizes<0, 0> Any;
+// Call a function with the sizes that the shape asks for: compiled in, or any.
+template <typename Call>
+static NLNET_INLINE auto with_sizes(const Shape &shape, const Call &call) {
+    if (shape.group == 8 && shape.patch == 5) return call(Sizes<5, 8>(shape));
+    if (shape.group == 8 && shape.patch == 7) return call(Sizes<7, 8>(shape));
+    return call(Sizes<0, 0>(shape));
+}
 
-// Call `function<T, S>` for the sizes S that the shape asks for.
-#define NLNET_BY_SIZES(shape, call)                                        \
-    do {                                                                   \
-        if ((shape).group == 8 && (shape).patch == 5) return call(Small);  \
-        if ((shape).group == 8 && (shape).patch == 7) return call(Medium); \
-        return call(Any);                                                  \
-    } while (0)
+template <template <typename, typename> class Arrays, typename T>
+static size_t scratch_for(const Shape &shape, int tile_rows) {
+    return with_sizes(shape, [&](auto sizes) NLNET_BODY {
+        Scratch<T> counted{nullptr, 0};
+        Arrays<T, decltype(sizes)>(shape, tile_rows, counted);
+        return counted.used;
+    });
+}
 
 template <typename T>
-struct BySizes {
-    static size_t spread_scratch(const Shape &shape, int tile_rows) {
-#define NLNET_CALL(S) scratch_bytes<SpreadMemory, T, S>(shape, tile_rows)
-        NLNET_BY_SIZES(shape, NLNET_CALL);
-#undef NLNET_CALL
-    }
-    static void spread(const Shape &shape, const Stage<T> &stage, int channel,
+static void spread_any(const Shape &shape, const Stage<T> &stage, int channel,
                        const StageTile<T> &tile, void *scratch) {
-#define NLNET_CALL(S) NLNET_SET::spread<T, S>(shape, stage, channel, tile, scratch)
-        NLNET_BY_SIZES(shape, NLNET_CALL);
-#undef NLNET_CALL
-    }
-    static size_t differentiate_scratch(const Shape &shape, int tile_rows) {
-#define NLNET_CALL(S) scratch_bytes<DifferentiateMemory, T, S>(shape, tile_rows)
-        NLNET_BY_SIZES(shape, NLNET_CALL);
-#undef NLNET_CALL
-    }
-    static void differentiate(const Shape &shape, const Stage<T> &stage, int channel,
+    with_sizes(shape, [&](const auto &sizes)
+                          NLNET_BODY { spread(sizes, shape, stage, channel, tile, scratch); });
+}
+
+template <typename T>
+static void differentiate_any(const Shape &shape, const Stage<T> &stage, int channel,
                               const StageTile<T> &tile, const Rows<const T> &cotangent,
                               const StageSums<T> &sums, void *scratch) {
-#define NLNET_CALL(S) \
-    NLNET_SET::differentiate<T, S>(shape, stage, channel, tile, cotangent, sums, scratch)
-        NLNET_BY_SIZES(shape, NLNET_CALL);
-#undef NLNET_CALL
-    }
-};
+    with_sizes(shape, [&](const auto &sizes) NLNET_BODY {
+        differentiate(sizes, shape, stage, channel, tile, cotangent, sums, scratch);
+    });
+}
 
 template <typename T>
 constexpr StageKernels<T> stage_kernels() {
-    return {BySizes<T>::spread_scratch,
-            BySizes<T>::spread,
-            BySizes<T>::differentiate_scratch,
-            BySizes<T>::differentiate,
+    return {scratch_for<SpreadArrays, T>,
+            spread_any<T>,
+            scratch_for<DifferentiateArrays, T>,
+            differentiate_any<T>,
             fold<T>,
             descend<T>,
             project<T>,

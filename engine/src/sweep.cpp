@@ -1,22 +1,22 @@
 // Denoising one image: read its rows, match, run all stages, write the result's rows.
-#include "refine.h"
+#include "convolutions/refiner.h"
 #include "run.h"
 
 namespace nlnet {
 namespace {
 
-constexpr int kTileRows = 72;  // at most: more would not stay in the cache
+constexpr int kTileRows = 72;  // unless a task says: more would not stay in the cache
 constexpr int kChunk = 8;      // tiles: more would keep threads waiting where a row depends on it
 
 template <typename T>
 struct Denoising : Run<T> {
     nlnet_denoise_task task;
-    T *taken, *given;  // (C, rows of a task, W): for rows that go through callbacks
-    Refining<T> refining;
+    T *rows_in, *rows_out;  // (C, rows of a task, W): for rows that go through callbacks
+    Refiner<T> refiner;
 
     bool refines() const { return this->schedule.refinement().exists(); }
 
-    T *pixels(const nlnet_rows &rows, int channel, int64_t y) const {
+    T *address(const nlnet_rows &rows, int channel, int64_t y) const {
         char *start = static_cast<char *>(rows.data) + channel * rows.channel_stride;
         return reinterpret_cast<T *>(start + y * rows.row_stride);
     }
@@ -25,7 +25,7 @@ struct Denoising : Run<T> {
         const int channels = this->shape().channels;
         const int64_t count = step.last - step.first, width = this->plan.width;
         const nlnet_rows &from = task.noisy;
-        if (from.data == nullptr && from.rows(from.context, step.first, count, taken) != 0) {
+        if (from.data == nullptr && from.rows(from.context, step.first, count, rows_in) != 0) {
             return false;
         }
         const Planes<T> planes = this->read_rows(step);
@@ -33,13 +33,13 @@ struct Denoising : Run<T> {
             const T *source[3] = {};
             for (int channel = 0; channel < channels; channel++) {
                 source[channel] = from.data == nullptr
-                                      ? taken + (channel * count + y - step.first) * width
-                                      : pixels(from, channel, y);
+                                      ? rows_in + (channel * count + y - step.first) * width
+                                      : address(from, channel, y);
             }
             const ptrdiff_t apart =
                 from.data == nullptr ? 1 : from.column_stride / ptrdiff_t(sizeof(T));
-            this->matching().to_working(channels, source, apart,
-                                        RowOf<T>(planes, channels, y).channels, width);
+            this->pixels().to_working(channels, source, apart,
+                                      RowOf<T>(planes, channels, y).channels, width);
         }
         return true;
     }
@@ -86,7 +86,9 @@ struct Denoising : Run<T> {
             if (last || this->network->project_every_stage) {
                 this->kernels().project(channels, row.channels, this->box, width);
             }
-            if (last) refining.take(row.channels, RowOf<T>(noisy, channels, y).channels, y);
+            if (last)
+                refiner.take(this->pixels(), row.channels, RowOf<T>(noisy, channels, y).channels,
+                             y);
         }
         return !written || hand_over(step.first, count);
     }
@@ -95,9 +97,9 @@ struct Denoising : Run<T> {
         const LayerTask &rows = step.layer;
         const int64_t first = 2 * rows.first, end = 2 * rows.last;
         const int64_t count = (end < this->plan.height ? end : this->plan.height) - first;
-        refining.run(this->kernels(), rows, scratch,
-                     [&](const RowOf<T> &row, int64_t y) { write_row(row, y, y - first, count); });
-        // Below the image there may be rows that only fill up the lowest level.
+        refiner.run(this->kernels(), this->pixels(), rows, scratch,
+                    [&](const RowOf<T> &row, int64_t y) { write_row(row, y, y - first, count); });
+        // Rows below the image only fill up the lowest level.
         const bool last = rows.layer + 1 == this->schedule.refinement().count();
         return !last || count <= 0 || hand_over(first, count);
     }
@@ -105,7 +107,7 @@ struct Denoising : Run<T> {
     // Give rows that are not in memory to the caller.
     bool hand_over(int64_t first, int64_t count) const {
         const nlnet_rows &to = task.denoised;
-        return to.data != nullptr || to.rows(to.context, first, count, given) == 0;
+        return to.data != nullptr || to.rows(to.context, first, count, rows_out) == 0;
     }
 
     void write_row(const RowOf<T> &row, int64_t y, int64_t number, int64_t count) const {
@@ -113,8 +115,8 @@ struct Denoising : Run<T> {
         T *target[3] = {};
         for (int channel = 0; channel < this->shape().channels; channel++) {
             target[channel] = to.data == nullptr
-                                  ? given + (channel * count + number) * this->plan.width
-                                  : pixels(to, channel, y);
+                                  ? rows_out + (channel * count + number) * this->plan.width
+                                  : address(to, channel, y);
         }
         const ptrdiff_t apart = to.data == nullptr ? 1 : to.column_stride / ptrdiff_t(sizeof(T));
         this->kernels().from_working(this->shape().channels, row.channels, target, apart, this->box,
@@ -156,30 +158,30 @@ nlnet_job *make(const nlnet_network *network, const nlnet_denoise_task &task, Me
     scratch = larger_of(scratch, kernels.spread_scratch(shape, plan.tile_rows));
     scratch = larger_of(scratch, finish_scratch<T>(shape, plan.width));
     const Refinement<T> &refinement = *static_cast<const Refinement<T> *>(network->refinement);
-    const Flow flow(refinement.shape, shape.channels, plan.height, plan.most_rows());
-    if (flow.exists()) {
-        const size_t needed = Refining<T>::scratch(refinement.shape, shape.channels, plan.width);
+    const LayerSchedule layers(refinement.specs, plan.height, plan.most_rows());
+    if (layers.exists()) {
+        const size_t needed = Refiner<T>::scratch(refinement.specs, shape.channels, plan.width);
         scratch = larger_of(scratch, needed);
     }
     Denoising<T> *job = memory.take<Denoising<T>>(1);
-    make_run<T>(job, network, plan, flow, make_box<T>(task.low, task.high), task.threads, scratch,
+    make_run<T>(job, network, plan, layers, make_box<T>(task.low, task.high), task.threads, scratch,
                 memory);
-    Refining<T> counted;
-    Refining<T> &refining = job == nullptr ? counted : job->refining;
-    if (flow.exists()) {
-        refining.make(refinement, flow, shape.channels, plan.height, plan.width, memory);
+    Refiner<T> counted;
+    Refiner<T> &refiner = job == nullptr ? counted : job->refiner;
+    if (layers.exists()) {
+        refiner.make(refinement, layers, shape.channels, plan.height, plan.width, memory);
     }
     // Rows that are not in memory pass through here.
     const int64_t planes = shape.channels, rows = plan.most_rows();
-    const int64_t refined = flow.exists() ? 2 * Flow::kTaskRows : 0;
+    const int64_t refined = layers.exists() ? 2 * LayerSchedule::kTaskRows : 0;
     const int64_t written = rows < refined ? refined : rows;
-    T *taken = task.noisy.data ? nullptr : memory.take<T>(rows, planes, plan.width);
-    T *given = task.denoised.data ? nullptr : memory.take<T>(written, planes, plan.width);
+    T *rows_in = task.noisy.data ? nullptr : memory.take<T>(rows, planes, plan.width);
+    T *rows_out = task.denoised.data ? nullptr : memory.take<T>(written, planes, plan.width);
     if (job == nullptr) return nullptr;
     job->run = Denoising<T>::run_task;
     job->task = task;
-    job->taken = taken;
-    job->given = given;
+    job->rows_in = rows_in;
+    job->rows_out = rows_out;
     return job;
 }
 
@@ -214,4 +216,8 @@ nlnet_status nlnet_denoise(const nlnet_network *network, const nlnet_denoise_tas
     return make_in(memory, size, job, [&](Memory &pieces) {
         return single ? make<float>(network, *task, pieces) : make<double>(network, *task, pieces);
     });
+}
+
+int32_t nlnet_tile_rows(void) {
+    return kTileRows;
 }

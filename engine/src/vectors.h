@@ -58,5 +58,16 @@ static NLNET_INLINE V larger(V left, V right) {
     return right < left ? left : right;
 }
 
+// Call body(0) to body(Count - 1). Unlike a loop's, its copies are there before the compiler
+// decides which arrays it can keep in registers.
+#define NLNET_BODY __attribute__((always_inline))
+template <int Count, typename Body>
+static NLNET_INLINE void repeat(const Body &body) {
+    if constexpr (Count > 0) {
+        repeat<Count - 1>(body);
+        body(Count - 1);
+    }
+}
+
 }  // namespace NLNET_SET
 }  // namespace nlnet

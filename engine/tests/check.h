@@ -108,9 +108,15 @@ void check_rows(const nlnet::Kernels &kernels, int rounds, Random random, Report
 void time_stages(const nlnet::Kernels &kernels);
 void check_convolve(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_convolve(const nlnet::Kernels &kernels);
-void check_flow(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_layer_schedule(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_schedule(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_gradients(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_pixels(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_eye(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void time_eye(const nlnet::Kernels &kernels);
+void check_series(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_noise(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void time_noise(const nlnet::Kernels &kernels);
 void check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 
 }  // namespace check

@@ -45,11 +45,11 @@ void check_row(const nlnet::StageKernels<T> &kernels, Random &random, Report &re
     row.pixels = 1 + int64_t(random.below(40));
     row.outputs = 8 + 8 * int(random.below(13));
     row.rectified = random.below(2) != 0;
-    const int64_t taken = (row.pixels - 1) * row.step + row.inner;
-    const int64_t given = row.pixels * row.outputs;
-    const Exact<T> first(taken, random), second(taken, random), third(taken, random);
+    const int64_t inputs = (row.pixels - 1) * row.step + row.inner;
+    const int64_t outputs = row.pixels * row.outputs;
+    const Exact<T> first(inputs, random), second(inputs, random), third(inputs, random);
     const Exact<T> weights(int64_t(row.lines) * row.inner * row.outputs, random);
-    const Exact<T> biases(row.outputs, random), addend(given, random), target(given);
+    const Exact<T> biases(row.outputs, random), addend(outputs, random), target(outputs);
     const T *const sources[3] = {first.data, second.data, third.data};
     for (int line = 0; line < row.lines; line++) {
         if (random.below(4)) row.sources[line] = sources[line];

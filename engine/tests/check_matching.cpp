@@ -220,45 +220,11 @@ void check_groups(const MatchingKernels<T> &kernels, const char *type, int round
     }
 }
 
-template <typename T>
-void check_to_working(const MatchingKernels<T> &kernels, const char *type, Random random,
-                      Report &report) {
-    for (int round = 0; round < 100; ++round) {
-        const int channels = random.between(0, 1) ? 3 : 1;
-        const int64_t width = random.between(1, 70), step = random.between(1, 4);
-        Array<T> pixels(size_t(3 * width * step)), planes(size_t(3 * width));
-        for (size_t i = 0; i < pixels.count; ++i) pixels[i] = T(300 * random.uniform() - 20);
-        const T *const sources[] = {pixels.data, pixels.data + width * step,
-                                    pixels.data + 2 * width * step};
-        T *const results[] = {planes.data, planes.data + width, planes.data + 2 * width};
-        kernels.to_working(channels, sources, step, results, width);
-        bool equal = true;
-        for (int64_t x = 0; x < width; ++x) {
-            const T r = sources[0][x * step];
-            if (channels == 1) {
-                equal = equal && planes[x] == r;
-                continue;
-            }
-            const T g = sources[1][x * step], b = sources[2][x * step], third = T(1.0 / 3);
-            const T terms[] = {r * third, g * third, b * third};
-            const T luminance = terms[0] + terms[1];
-            const T chroma = r * T(0.25) - g * T(0.5);
-            equal = equal && planes[x] == luminance + terms[2] &&
-                    planes[width + x] == r * T(0.5) - b * T(0.5) &&
-                    planes[2 * width + x] == chroma + b * T(0.25);
-        }
-        report.expect(equal, "%d working planes of %d pixels (%s), %d apart", channels, int(width),
-                      type, int(step));
-    }
-}
-
 }  // namespace
 
 void check_matching(const nlnet::Kernels &kernels, int rounds, Random random, Report &report) {
     check_groups(*kernels.match_float, "float", rounds, random, report);
     check_groups(*kernels.match_double, "double", rounds / 3, random, report);
-    check_to_working(*kernels.match_float, "float", random, report);
-    check_to_working(*kernels.match_double, "double", random, report);
 }
 
 void time_matching(const nlnet::Kernels &kernels) {

@@ -20,7 +20,7 @@ struct Simulation {
     Plan plan;
     Schedule schedule;
     Store *stores;
-    check::FlowStore refined;  // if there is a refinement, which follows the last pass
+    check::LayerStore refined;  // if there is a refinement, which follows the last pass
     Task running[kMostRunning];
     int running_count;
     bool ok;
@@ -133,22 +133,23 @@ Plan random_plan(check::Random *random) {
 }
 
 // A refinement for about half of the plans that denoise one image.
-Flow random_flow(const Plan &plan, check::Random *random) {
-    if (plan.batch != 1 || !plan.all_need_read || random->below(2)) return Flow();
-    return Flow(check::random_sizes(2, random), 1, plan.height, plan.most_rows());
+LayerSchedule random_layers(const Plan &plan, check::Random *random) {
+    if (plan.batch != 1 || !plan.all_need_read || random->below(2)) return LayerSchedule();
+    const LayerSpecs specs = refinement_layers(check::random_sizes(2, random), 1);
+    return LayerSchedule(specs, plan.height, plan.most_rows());
 }
 
 void simulate(check::Random *random, check::Report &report) {
     static Simulation now;  // big, and used again and again
     now.plan = random_plan(random);
-    const Flow flow = random_flow(now.plan, random);
+    const LayerSchedule layers = random_layers(now.plan, random);
     Memory counted(nullptr);
-    Schedule().make(now.plan, flow, counted);
+    Schedule().make(now.plan, layers, counted);
     void *memory = malloc(counted.size() + kCacheLine);
     Memory pieces(reinterpret_cast<void *>(
         round_up(int64_t(reinterpret_cast<uintptr_t>(memory)), kCacheLine)));
-    now.schedule.make(now.plan, flow, pieces);
-    if (flow.exists()) now.refined.make(flow, now.plan.height);
+    now.schedule.make(now.plan, layers, pieces);
+    if (layers.exists()) now.refined.make(layers, now.plan.height);
     now.stores = static_cast<Store *>(malloc(size_t(now.plan.sweeps) * sizeof(Store)));
     for (int number = 0; number < now.plan.sweeps; number++) {
         Store &store = now.stores[number];
@@ -183,8 +184,8 @@ void simulate(check::Random *random, check::Report &report) {
     report.expect(
         good, "height %lld tile_rows %d margin %d passes %d reads %d matches %d layers %d: %s",
         (long long)now.plan.height, now.plan.tile_rows, now.plan.margin, now.plan.passes,
-        now.plan.reads, now.plan.matches, flow.count(), stuck ? "stuck" : "a row was not there");
-    if (flow.exists()) now.refined.release(flow);
+        now.plan.reads, now.plan.matches, layers.count(), stuck ? "stuck" : "a row was not there");
+    if (layers.exists()) now.refined.release(layers);
     for (int number = 0; number < now.plan.sweeps; number++) {
         Store &store = now.stores[number];
         free(store.read.rows);

@@ -5,56 +5,20 @@
 //
 // With -DNLNET_LIBFUZZER and Clang's -fsanitize=fuzzer, libFuzzer chooses the cases.
 
-#include "fuzz_blocks.h"
-#include "threads.h"
+#include "fuzz_eye.h"
+#include "fuzz_noise.h"
 
 using check::Array;
+using fuzz::case_number;
 using fuzz::Choices;
+using fuzz::kMostMemory;
+using fuzz::refuse_bad_memory;
+using fuzz::require;
+using fuzz::run;
 
 namespace {
 
-constexpr size_t kMostMemory = size_t(1) << 26;
 constexpr int64_t kMostPixels = 1 << 12;
-
-long case_number = 0;
-
-void require(bool holds, const char *what) {
-    if (holds) return;
-    fprintf(stderr, "FAILED in case %ld: %s\n", case_number, what);
-    abort();
-}
-
-// A function of the interface that makes something in memory says no to memory that cannot do.
-template <typename Make, typename Made>
-void refuse_bad_memory(Make make, char *memory, size_t size, Made **made) {
-    size_t less = size - 1;
-    require(make(memory, &less, made) == NLNET_NO_MEMORY, "too little memory is refused");
-    require(make(memory + 8, &size, made) == NLNET_BAD_ARGUMENT, "misaligned memory is refused");
-    require(make(memory, nullptr, made) == NLNET_BAD_ARGUMENT, "a missing size is refused");
-}
-
-// Run a job in exactly the memory that it asks for; false if it was refused or cancelled.
-template <typename Task, typename Function>
-bool run(Choices &choices, Function function, const nlnet_network *network, const Task &task,
-         int threads) {
-    const auto make = [&](void *memory, size_t *size, nlnet_job **job) {
-        return function(network, &task, memory, size, job);
-    };
-    size_t size = 0;
-    if (make(nullptr, &size, nullptr) != NLNET_OK || size > kMostMemory) return false;
-    const Array<char> memory(size);
-    nlnet_job *job = nullptr;
-    refuse_bad_memory(make, memory.data, size, &job);
-    if (make(memory.data, &size, &job) != NLNET_OK) return false;
-    if (choices.below(10) == 0) {
-        for (int i = choices.below(20); i > 0; i--) nlnet_work(job);
-        nlnet_cancel(job);
-    }
-    const int most = threads < check::kMostThreads ? threads : check::kMostThreads;
-    check::run_job(job, 1 + choices.below(most));
-    require(nlnet_progress(job) >= 0 && nlnet_progress(job) <= 1, "progress is a share");
-    return !nlnet_was_cancelled(job);
-}
 
 // Planes in memory: axes in any order, any of them backwards, pixels side by side or apart.
 template <typename T>
@@ -246,6 +210,12 @@ void run_case(Choices &choices) {
 
 void run_case(const uint8_t *data, size_t size) {
     Choices choices = {data, size};
+    switch (choices.below(8)) {
+        case 0: return fuzz::run_noise(choices);
+        case 1:
+        case 2: return fuzz::run_eye(choices);
+        default: break;
+    }
     choices.below(3) ? run_case<float>(choices) : run_case<double>(choices);
 }
 

@@ -100,7 +100,7 @@ struct Case {
             pixels[channel] = image + channel * height * width;
             planes[channel] = working + channel * height * width;
         }
-        nlnet::matching_kernels<T>(*nlnet::kernels_of(set))
+        nlnet::pixel_kernels<T>(*nlnet::kernels_of(set))
             .to_working(config.channels, pixels, 1, planes, height * width);
         const Made<T> made(values, set);
         nlnet_match_task match = {1, height, width, working, groups, 1};

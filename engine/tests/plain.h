@@ -9,7 +9,7 @@ struct Config {
     int channels, stages, patch, group, window, rbf_count;
     bool project_every_stage;
     double rbf_range, rbf_std;
-    RefinementConfig refinement;
+    LevelSizes refinement;
 
     int radius() const { return patch / 2; }
     int pixels() const { return patch * patch; }
@@ -59,7 +59,7 @@ inline void release(Network *network) {
         free(network->stages[s].weights);
         free(network->stages[s].coefficients);
     }
-    release(&network->refinement);
+    network->refinement.layers.release();
 }
 
 // Where the refinement is in the parameter block, behind the stages.
@@ -71,77 +71,41 @@ inline size_t refinement_start(const Config &config, size_t element) {
     return 80 + size_t(config.stages) * stage;
 }
 
-// Writes arrays of a block; without memory it only counts their bytes.
 template <typename T>
-struct Writer {
-    unsigned char *block;
-    size_t at;
-
-    void put(const void *bytes, size_t count) {
-        if (block != nullptr) memcpy(block + at, bytes, count);
-        at += count;
+void put_network(const Network &network, uint64_t total, Writer<T> &writer) {
+    const Config &config = network.config;
+    const LevelSizes &sizes = config.refinement;
+    const uint32_t flags = (config.project_every_stage ? 1 : 0) | (sizes.levels > 0 ? 2 : 0);
+    const uint32_t head[] = {1,
+                             sizeof(T) == 8,
+                             uint32_t(config.channels),
+                             uint32_t(config.stages),
+                             uint32_t(config.patch),
+                             uint32_t(config.group),
+                             uint32_t(config.window),
+                             uint32_t(config.rbf_count),
+                             flags,
+                             1};
+    const double reals[] = {config.rbf_range, config.rbf_std, 25.0};
+    writer.put("nlnetpar", 8);
+    writer.put(head, sizeof(head));
+    writer.put(reals, sizeof(reals));
+    writer.put(&total, sizeof(total));
+    for (int s = 0; s < config.stages; s++) {
+        const StageValues &stage = network.stages[s];
+        writer.put(&stage.step_size, sizeof(double));
+        writer.put_array(stage.filters, int64_t(config.filters()) * config.pixels());
+        writer.put_array(stage.weights, config.group);
+        writer.put_array(stage.coefficients, config.mixtures());
     }
-    void put_array(const double *values, int64_t count) {
-        for (int64_t i = 0; i < count; i++) {
-            const T value = T(values[i]);
-            put(&value, sizeof(T));
-        }
-        at = (at + 7) / 8 * 8;
-    }
-    void put_all(const Network &network, uint64_t total) {
-        const Config &config = network.config;
-        const RefinementConfig &sizes = config.refinement;
-        const uint32_t flags = (config.project_every_stage ? 1 : 0) | (sizes.levels > 0 ? 2 : 0);
-        const uint32_t head[] = {1,
-                                 sizeof(T) == 8,
-                                 uint32_t(config.channels),
-                                 uint32_t(config.stages),
-                                 uint32_t(config.patch),
-                                 uint32_t(config.group),
-                                 uint32_t(config.window),
-                                 uint32_t(config.rbf_count),
-                                 flags,
-                                 1};
-        const double reals[] = {config.rbf_range, config.rbf_std, 25.0};
-        put("nlnetpar", 8);
-        put(head, sizeof(head));
-        put(reals, sizeof(reals));
-        put(&total, sizeof(total));
-        for (int s = 0; s < config.stages; s++) {
-            const StageValues &stage = network.stages[s];
-            put(&stage.step_size, sizeof(double));
-            put_array(stage.filters, int64_t(config.filters()) * config.pixels());
-            put_array(stage.weights, config.group);
-            put_array(stage.coefficients, config.mixtures());
-        }
-        if (sizes.levels > 0) put_refinement(network.refinement);
-    }
-    void put_refinement(const Refinement &refinement) {
-        const RefinementConfig &sizes = refinement.config;
-        const uint32_t levels[2] = {uint32_t(sizes.levels), 0};
-        const double reals[2] = {refinement.step_size, refinement.center};
-        put(levels, sizeof(levels));
-        put(reals, sizeof(reals));
-        put(sizes.widths, sizeof(sizes.widths));
-        put(sizes.down, sizeof(sizes.down));
-        put(sizes.up, sizeof(sizes.up));
-        for (int number = 0; number < refinement.count; number++) {
-            const Convolution &layer = refinement.layers[number];
-            put_array(layer.weights, layer.weight_count());
-            put_array(layer.biases, layer.bias_count());
-        }
-    }
-};
+    if (sizes.levels > 0) put_refinement(network.refinement, writer);
+}
 
 // The parameter block of docs/engine.md.
 template <typename T>
 unsigned char *block_of(const Network &network, size_t *bytes) {
-    Writer<T> counted = {nullptr, 0};
-    counted.put_all(network, 0);
-    *bytes = counted.at;
-    Writer<T> writer = {static_cast<unsigned char *>(calloc(*bytes, 1)), 0};
-    writer.put_all(network, *bytes);
-    return writer.block;
+    return write_block<T>(
+        bytes, [&](Writer<T> &writer, uint64_t total) { put_network(network, total, writer); });
 }
 
 inline double psi(const Config &config, const double *coefficients, double s) {

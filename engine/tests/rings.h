@@ -1,7 +1,7 @@
 // Ring buffers without content, for schedules that are only simulated: which row each place holds.
 #pragma once
 
-#include "../src/flow.h"
+#include "../src/convolutions/layer_schedule.h"
 
 #include "check.h"
 
@@ -28,73 +28,73 @@ struct Ring {
     static int64_t mark(int64_t image, int64_t y) { return image << 32 | y; }
 };
 
-// Sizes of a refinement, with up to so many blocks on each way.
-inline nlnet::RefinementShape random_sizes(int most_blocks, Random *random) {
-    nlnet::RefinementShape shape = {};
-    shape.levels = 1 + int(random->below(nlnet::kMostLevels));
-    for (int level = 0; level < shape.levels; level++) {
-        shape.widths[level] = 8;
-        shape.down[level] = int(random->between(0, most_blocks));
-        if (level + 1 < shape.levels) shape.up[level] = int(random->between(0, most_blocks));
+// Sizes of a network, with up to so many blocks on each way.
+inline nlnet::LevelSizes random_sizes(int most_blocks, Random *random) {
+    nlnet::LevelSizes sizes = {};
+    sizes.levels = 1 + int(random->below(nlnet::kMostLevels));
+    for (int level = 0; level < sizes.levels; level++) {
+        sizes.widths[level] = 8;
+        sizes.down[level] = int(random->between(0, most_blocks));
+        if (level + 1 < sizes.levels) sizes.up[level] = int(random->between(0, most_blocks));
     }
-    return shape;
+    return sizes;
 }
 
-// What a refinement holds of its image.
-struct FlowStore {
+// What the ring buffers of layers hold of an image.
+struct LayerStore {
     Ring input;  // rows of the image, not of level 0, which may be there by half
     Ring layers[nlnet::kMostLayers];
     int64_t height;  // of the image
 
-    void make(const nlnet::Flow &flow, int64_t image_height) {
+    void make(const nlnet::LayerSchedule &schedule, int64_t image_height) {
         height = image_height;
-        input.make(2 * flow.layer(nlnet::kInput).capacity);
-        for (int i = 0; i < flow.count(); i++) layers[i].make(flow.layer(i).capacity);
+        input.make(2 * schedule.layer(nlnet::kInput).capacity);
+        for (int i = 0; i < schedule.count(); i++) layers[i].make(schedule.layer(i).capacity);
     }
-    void release(const nlnet::Flow &flow) const {
+    void release(const nlnet::LayerSchedule &schedule) const {
         free(input.rows);
-        for (int i = 0; i < flow.count(); i++) free(layers[i].rows);
+        for (int i = 0; i < schedule.count(); i++) free(layers[i].rows);
     }
 
     // Rows of a layer, or of the input, that are within its level.
-    bool has(const nlnet::Flow &flow, int number, int64_t first, int64_t last) const {
-        const int64_t end = flow.layer(number).height;
+    bool has(const nlnet::LayerSchedule &schedule, int number, int64_t first, int64_t last) const {
+        const int64_t end = schedule.layer(number).height;
         if (last > end) last = end;
         if (number == nlnet::kInput) return input.has(0, 2 * first, 2 * last);
         return layers[number].has(0, first, last);
     }
     // All that a task reads.
-    bool has_all(const nlnet::Flow &flow, const nlnet::LayerTask &task) const {
-        const nlnet::Place &place = flow.layer(task.layer).place;
+    bool has_all(const nlnet::LayerSchedule &schedule, const nlnet::LayerTask &task) const {
+        const nlnet::LayerSpec &spec = schedule.layer(task.layer).spec;
         for (int64_t y = task.first; y < task.last; y++) {
             int64_t first = y - 1, last = y + 2;
-            if (place.kind == nlnet::Kind::kHalve) {
+            if (spec.kind == nlnet::LayerKind::kHalve) {
                 first = 2 * y;
                 last = 2 * y + 2;
-            } else if (place.kind == nlnet::Kind::kDouble) {
+            } else if (spec.kind == nlnet::LayerKind::kDouble) {
                 first = y / 2;
                 last = y / 2 + 1;
             }
-            if (!has(flow, place.source, first, last)) return false;
-            if (place.addend != nlnet::kNothing && !has(flow, place.addend, y, y + 1)) return false;
+            if (!has(schedule, spec.source, first, last)) return false;
+            if (spec.addend != nlnet::kNone && !has(schedule, spec.addend, y, y + 1)) return false;
         }
         return true;
     }
     // The last layer's rows are not kept.
-    void write(const nlnet::Flow &flow, const nlnet::LayerTask &task, bool there) {
-        if (task.layer + 1 == flow.count()) return;
+    void write(const nlnet::LayerSchedule &schedule, const nlnet::LayerTask &task, bool there) {
+        if (task.layer + 1 == schedule.count()) return;
         layers[task.layer].set(0, task.first, task.last, there);
     }
 
     // Rows of the image that come in; with the last one, those that fill up the lowest level.
-    void feed(const nlnet::Flow &flow, int64_t first, int64_t last, bool there) {
-        const int64_t filled = 2 * flow.layer(nlnet::kInput).height;
+    void feed(const nlnet::LayerSchedule &schedule, int64_t first, int64_t last, bool there) {
+        const int64_t filled = 2 * schedule.layer(nlnet::kInput).height;
         input.set(0, first, last < height ? last : filled, there);
     }
     // Those are mirrored ones, which must be there besides the rows that come.
-    bool has_mirrored(const nlnet::Flow &flow, int64_t first, int64_t last) const {
+    bool has_mirrored(const nlnet::LayerSchedule &schedule, int64_t first, int64_t last) const {
         if (last < height) return true;
-        return input.has(0, 2 * height - 2 * flow.layer(nlnet::kInput).height, first);
+        return input.has(0, 2 * height - 2 * schedule.layer(nlnet::kInput).height, first);
     }
 };
 

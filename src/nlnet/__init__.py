@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from nlnet.model.loading import load_model
     from nlnet.model.model import Model
     from nlnet.network.config import NetworkConfig
-    from nlnet.noise.estimation import estimate_noise
+    from nlnet.noise.estimation import estimate_noise, estimate_sigma
     from nlnet.noise.record import Noise
-    from nlnet.noise.white import estimate_sigma
 
 __version__ = "0.1.0"
 
@@ -57,7 +56,7 @@ _LAZY = {
     "denoise": "nlnet.denoising.image",
     "denoise_stack": "nlnet.denoising.stacks",
     "estimate_noise": "nlnet.noise.estimation",
-    "estimate_sigma": "nlnet.noise.white",
+    "estimate_sigma": "nlnet.noise.estimation",
     "load_model": "nlnet.model.loading",
     "read_image": "nlnet.images",
     "read_pages": "nlnet.images",

@@ -42,14 +42,12 @@ def check_dtype(pixels: Array) -> None:
         )
 
 
-def find_data_range(pixels: Array, data_range: object) -> float:
-    """Return the data range: the given one, that of the dtype, or the range of the data."""
-    if data_range is not None:
-        return check_data_range(data_range)
-    default = DATA_RANGES[pixels.dtype.newbyteorder("=")]
-    if default is not None:
-        return default
-    low, high = (float(pixels.min()), float(pixels.max())) if pixels.size else (0.0, 0.0)
+def find_data_range(values: Array, data_range: float | None) -> float:
+    """Return the data range: the given one, that of the dtype, or the range of the values."""
+    known = data_range or DATA_RANGES[values.dtype.newbyteorder("=")]
+    if known is not None:
+        return known
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
     return high - low or 1.0
 
 
@@ -123,13 +121,12 @@ def check_data_range(data_range: object) -> float:
     return number
 
 
-def check_sigma(sigma: object, data_range: float) -> float:
+def check_sigma(sigma: object, most: float) -> float:
     """Return sigma as a float, if it can be the noise of an image of that data range."""
     number = check_number("sigma", sigma)
-    if not 0 < number <= data_range:
-        raise InputError(
-            f"sigma is {number:g}, but must be above 0 and at most the data range, {data_range:g}."
-        )
+    if not (0 < number <= most and number < math.inf):
+        bound = "finite" if math.isinf(most) else f"at most the data range, {most:g}"
+        raise InputError(f"sigma is {number:g}, but must be above 0 and {bound}.")
     return number
 
 

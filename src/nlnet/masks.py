@@ -6,6 +6,7 @@ included, and what was there has no influence on anything. They come back as the
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import Any, TypeGuard
 
@@ -14,7 +15,13 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.inputs import from_planes, to_planes
+from nlnet.inputs import (
+    check_channel_axis,
+    check_dtype,
+    check_finite,
+    from_planes,
+    to_planes,
+)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -117,16 +124,56 @@ def fill(planes: Array, hidden: Mask) -> Array:
     return filled
 
 
-def fill_hidden(
-    image: object, mask: npt.ArrayLike | None, axis: int | None
-) -> tuple[Array, Mask | None]:
-    """Return an image as (C, H, W) planes, what is left out filled; and what that is, if anything.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Planes:
+    """An image that has been checked: channels first, and what is left out filled.
 
-    Parameters and errors are those of :func:`find_mask`.
+    Parameters
+    ----------
+    planes : (C, H, W) array
+        Finite values, of a supported dtype.
+    hidden : (H, W) array of bool or None
+        The pixels that are left out, if any.
+    axis : int or None
+        Where the channels were.
+    image : array
+        The image that it was, maybe a masked array.
     """
-    planes = to_planes(np.asarray(image), axis)
-    hidden = find_mask(image, mask, axis)
-    return (planes if hidden is None else fill(planes, hidden)), hidden
+
+    planes: Array
+    hidden: Mask | None
+    axis: int | None
+    image: Array
+
+    def put_back(self, planes: Array) -> Array:
+        """Return other planes as an image of the same kind; what was left out is as it was."""
+        if self.hidden is not None:
+            planes[:, self.hidden] = to_planes(np.asarray(self.image), self.axis)[:, self.hidden]
+        return with_mask_of(self.image, from_planes(planes, self.axis))
+
+
+def read_planes(image: object, mask: npt.ArrayLike | None, channel_axis: int | None) -> Planes:
+    """Check an image, and return it as planes.
+
+    Parameters
+    ----------
+    image, mask, channel_axis
+        As for :func:`nlnet.denoise`.
+
+    Raises
+    ------
+    InputError
+        If the image or the mask cannot be used.
+    """
+    pixels = np.asanyarray(image)
+    check_dtype(pixels)
+    axis = check_channel_axis(pixels, channel_axis)
+    planes = to_planes(np.asarray(pixels), axis)
+    hidden = find_mask(pixels, mask, axis)
+    if hidden is not None:
+        planes = fill(planes, hidden)
+    check_finite(planes)
+    return Planes(planes, hidden, axis, pixels)
 
 
 def _is_masked(image: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:

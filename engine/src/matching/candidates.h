@@ -7,7 +7,7 @@
 #pragma once
 
 #include "distances.h"
-#include "plan.h"
+#include "part.h"
 
 namespace nlnet {
 namespace NLNET_SET {
@@ -128,7 +128,7 @@ NLNET_INLINE void insert(uint32_t chosen, const float *distances, const Candidat
     store_distances(best.last, worst);
 }
 
-// The same for any number of levels, whose keys stay in memory.
+// The same for any number of levels, whose keys stay in arrays.
 NLNET_INLINE void insert_any(int levels, uint32_t chosen, const float *distances,
                              const Candidates &candidates, double *keys, float *worst) {
     double *const last = keys + int64_t(levels - 1) * kDoubles;

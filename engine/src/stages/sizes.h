@@ -27,17 +27,6 @@ struct Sizes {
     NLNET_INLINE int reach() const { return window_reach; }
 };
 
-// Call body(0) to body(Count - 1). Unlike a loop's, its copies are there before the compiler
-// decides which arrays it can keep in registers.
-#define NLNET_BODY __attribute__((always_inline))
-template <int Count, typename Body>
-static NLNET_INLINE void repeat(const Body &body) {
-    if constexpr (Count > 0) {
-        repeat<Count - 1>(body);
-        body(Count - 1);
-    }
-}
-
 // Elements of a patch's row that are taken together.
 constexpr int kRow = 8;
 

@@ -37,10 +37,10 @@ struct Scratch {
 };
 
 template <typename T, typename S>
-struct SpreadMemory {
+struct SpreadArrays {
     T *window, *patches, *features, *windows;
 
-    SpreadMemory(const Shape &shape, int tile_rows, Scratch<T> &scratch) {
+    SpreadArrays(const Shape &shape, int tile_rows, Scratch<T> &scratch) {
         const int64_t size = window_size(shape, tile_rows);
         const int64_t pixels = strip_rows(shape, kSpreadRows) * kTileColumns;
         window = scratch.take(size);
@@ -51,10 +51,10 @@ struct SpreadMemory {
 };
 
 template <typename T, typename S>
-struct DifferentiateMemory {
+struct DifferentiateArrays {
     T *window, *error_window, *patches, *error_patches, *values, *slopes, *column, *windows;
 
-    DifferentiateMemory(const Shape &shape, int tile_rows, Scratch<T> &scratch) {
+    DifferentiateArrays(const Shape &shape, int tile_rows, Scratch<T> &scratch) {
         const int64_t size = window_size(shape, tile_rows);
         const int64_t pixels = strip_rows(shape, kDifferentiateRows) * kTileColumns;
         window = scratch.take(size);
@@ -68,14 +68,6 @@ struct DifferentiateMemory {
     }
 };
 
-template <template <typename, typename> class Memory, typename T, typename S>
-static size_t scratch_bytes(const Shape &shape, int tile_rows) {
-    Scratch<T> scratch{nullptr, 0};
-    Memory<T, S> memory(shape, tile_rows, scratch);
-    (void)memory;
-    return scratch.used;
-}
-
 template <typename T>
 static Strip strip_of(const Shape &shape, const StageTile<T> &tile, int first, int most) {
     const int64_t stride = tile.width * shape.group * 2;
@@ -86,25 +78,24 @@ static Strip strip_of(const Shape &shape, const StageTile<T> &tile, int first, i
 
 // part = sum over the tile's pixels r of L_r^T psi(L_r x)
 template <typename T, typename S>
-static void spread(const Shape &shape, const Stage<T> &stage, int channel, const StageTile<T> &tile,
-                   void *scratch_memory) {
-    const S sizes(shape);
+static void spread(const S &sizes, const Shape &shape, const Stage<T> &stage, int channel,
+                   const StageTile<T> &tile, void *scratch_memory) {
     Scratch<T> scratch{static_cast<char *>(scratch_memory), 0};
-    const SpreadMemory<T, S> memory(shape, tile.rows, scratch);
-    const SpreadWindows<T, S> windows(memory.windows, window_size(shape, tile.rows));
+    const SpreadArrays<T, S> arrays(shape, tile.rows, scratch);
+    const SpreadWindows<T, S> windows(arrays.windows, window_size(shape, tile.rows));
     const T *cubics = stage.cubics + int64_t(channel) * sizes.filters() * shape.intervals * 4;
-    copy_window(shape, tile.estimate, tile, memory.window);
+    copy_window(shape, tile.estimate, tile, arrays.window);
     windows.clear();
     const int most = strip_rows(shape, kSpreadRows);
     for (int row = 0; row < tile.rows; row += most) {
         const Strip strip = strip_of(shape, tile, row, most);
-        sum_groups(sizes, strip, memory.window, stage.weights, memory.patches);
-        transform(sizes, memory.patches, stage.transposed, strip.count(), memory.features);
-        evaluate_psi(sizes, stage, shape.intervals, cubics, memory.features, strip.count());
+        sum_groups(sizes, strip, arrays.window, stage.weights, arrays.patches);
+        transform(sizes, arrays.patches, stage.transposed, strip.count(), arrays.features);
+        evaluate_psi(sizes, stage, shape.intervals, cubics, arrays.features, strip.count());
         // Eq. (13): the two steps of the adjoint.
-        transform_back(sizes, memory.features, stage.filters, stage.transposed, strip.count(),
-                       memory.patches);
-        spread_groups(sizes, strip, memory.patches, stage.weights, windows);
+        transform_back(sizes, arrays.features, stage.filters, stage.transposed, strip.count(),
+                       arrays.patches);
+        spread_groups(sizes, strip, arrays.patches, stage.weights, windows);
     }
     windows.add_up(tile.part);
 }
@@ -116,37 +107,36 @@ static void spread(const Shape &shape, const Stage<T> &stage, int channel, const
 //   cubics: d * (1, t, t^2, t^3)
 // and part = sum of L_r^T (psi'(s) d).
 template <typename T, typename S>
-static void differentiate(const Shape &shape, const Stage<T> &stage, int channel,
+static void differentiate(const S &sizes, const Shape &shape, const Stage<T> &stage, int channel,
                           const StageTile<T> &tile, const Rows<const T> &cotangent,
                           const StageSums<T> &sums, void *scratch_memory) {
-    const S sizes(shape);
     Scratch<T> scratch{static_cast<char *>(scratch_memory), 0};
-    const DifferentiateMemory<T, S> memory(shape, tile.rows, scratch);
-    const SpreadWindows<T, S> windows(memory.windows, window_size(shape, tile.rows));
+    const DifferentiateArrays<T, S> arrays(shape, tile.rows, scratch);
+    const SpreadWindows<T, S> windows(arrays.windows, window_size(shape, tile.rows));
     const T *cubics = stage.cubics + int64_t(channel) * sizes.filters() * shape.intervals * 4;
-    copy_window(shape, tile.estimate, tile, memory.window);
-    copy_window(shape, cotangent, tile, memory.error_window);
+    copy_window(shape, tile.estimate, tile, arrays.window);
+    copy_window(shape, cotangent, tile, arrays.error_window);
     windows.clear();
     const int most = strip_rows(shape, kDifferentiateRows);
     for (int row = 0; row < tile.rows; row += most) {
         const Strip strip = strip_of(shape, tile, row, most);
         const int count = strip.count();
-        sum_groups(sizes, strip, memory.window, stage.weights, memory.patches);
-        sum_groups(sizes, strip, memory.error_window, stage.weights, memory.error_patches);
-        transform(sizes, memory.patches, stage.transposed, count, memory.values);
-        transform(sizes, memory.error_patches, stage.transposed, count, memory.slopes);
-        differentiate_psi(sizes, stage, shape.intervals, cubics, memory.values, memory.slopes,
+        sum_groups(sizes, strip, arrays.window, stage.weights, arrays.patches);
+        sum_groups(sizes, strip, arrays.error_window, stage.weights, arrays.error_patches);
+        transform(sizes, arrays.patches, stage.transposed, count, arrays.values);
+        transform(sizes, arrays.error_patches, stage.transposed, count, arrays.slopes);
+        differentiate_psi(sizes, stage, shape.intervals, cubics, arrays.values, arrays.slopes,
                           count, sums.cubics);
-        add_products(sizes, memory.values, memory.error_patches, count, sums.filters,
-                     memory.column);
-        add_products(sizes, memory.slopes, memory.patches, count, sums.filters, memory.column);
-        transform_back(sizes, memory.values, stage.filters, stage.transposed, count,
-                       memory.patches);
-        transform_back(sizes, memory.slopes, stage.filters, stage.transposed, count,
-                       memory.error_patches);
-        correlate_groups(sizes, strip, memory.error_window, memory.patches, sums.weights);
-        correlate_groups(sizes, strip, memory.window, memory.error_patches, sums.weights);
-        spread_groups(sizes, strip, memory.error_patches, stage.weights, windows);
+        add_products(sizes, arrays.values, arrays.error_patches, count, sums.filters,
+                     arrays.column);
+        add_products(sizes, arrays.slopes, arrays.patches, count, sums.filters, arrays.column);
+        transform_back(sizes, arrays.values, stage.filters, stage.transposed, count,
+                       arrays.patches);
+        transform_back(sizes, arrays.slopes, stage.filters, stage.transposed, count,
+                       arrays.error_patches);
+        correlate_groups(sizes, strip, arrays.error_window, arrays.patches, sums.weights);
+        correlate_groups(sizes, strip, arrays.window, arrays.error_patches, sums.weights);
+        spread_groups(sizes, strip, arrays.error_patches, stage.weights, windows);
     }
     windows.add_up(tile.part);
 }

@@ -7,11 +7,6 @@ namespace nlnet {
 namespace NLNET_SET {
 namespace {
 
-// Where a row or column of the padded image comes from.
-NLNET_INLINE int64_t mirrored(int64_t at, int64_t size) {
-    return at < 0 ? -1 - at : at < size ? at : 2 * size - 1 - at;
-}
-
 // Copy the tile and margin() pixels around it. Nothing beyond the image's padding is written, for
 // no patch reaches there, nor is a row read that the patches do not need: the ring buffer may not
 // hold it.

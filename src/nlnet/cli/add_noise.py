@@ -9,6 +9,7 @@ from nlnet.cli.arguments import (
     Parser,
     add_data_range,
     add_max_pixels,
+    add_option,
     add_overwrite,
     add_seed,
     add_sigma,
@@ -33,9 +34,7 @@ examples:
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("input", type=Path, metavar="IN", help="clean image")
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="OUT", help="noisy image to write"
-    )
+    add_option(parser, "-o --output OUT", "noisy image to write", Path, required=True)
     add_sigma(parser)
     add_seed(parser, "the noise; page N of a stack gets the seed plus N")
     add_data_range(parser)

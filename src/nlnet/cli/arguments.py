@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -59,14 +59,45 @@ class Parser(argparse.ArgumentParser):
         sys.exit(EXIT_ERROR)
 
 
+def add_option(
+    parser: Container,
+    usage: str,
+    text: str,
+    parse: Callable[[str], Any] | None = None,
+    default: object = None,
+    **more: Any,
+) -> None:
+    """Add an option that takes a value.
+
+    Parameters
+    ----------
+    parser : Parser or group
+        Where to add it.
+    usage : str
+        Its names and the name of its value, such as ``"-o --output OUT"``.
+    text : str
+        The help; the default follows, unless the text names it.
+    parse : callable, optional
+        Makes a value of the argument.
+    default : object, optional
+        The value without the option.
+    more
+        As for argparse.
+    """
+    words = usage.split()
+    names = [word for word in words if word.startswith("-")]
+    if default is not None and "(default: " not in text:
+        text += f" (default: {str(default).removesuffix('.0')})"
+    options = {"type": parse, "default": default, "help": text, **more}
+    if len(words) > len(names):
+        options["metavar"] = words[-1]
+    parser.add_argument(*names, **options)
+
+
 def add_level(parser: argparse.ArgumentParser) -> None:
     """Add --sigma: which one of a model that is for every sigma."""
-    parser.add_argument(
-        "--sigma",
-        type=_sigma,
-        default=25.0,
-        metavar="S",
-        help="of a model for every sigma, the one for this noise (default: 25)",
+    add_option(
+        parser, "--sigma S", "of a model for every sigma, the one for this noise", _sigma, 25.0
     )
 
 
@@ -88,40 +119,38 @@ def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> No
 
 def add_data_range(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--data-range``."""
-    parser.add_argument(
-        "--data-range",
-        type=positive_number,
-        metavar="W",
-        help="value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
+    add_option(
+        parser,
+        "--data-range W",
+        "value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
         "(default: 255, 65535 or 1.0, depending on the data type)",
+        positive_number,
     )
 
 
 def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the option ``--seed``."""
-    parser.add_argument(
-        "--seed", type=whole_number, default=0, metavar="N", help=f"seed of {what} (default: 0)"
-    )
+    add_option(parser, "--seed N", f"seed of {what}", whole_number, 0)
 
 
 def add_threads(parser: Container) -> None:
     """Add the option ``--threads``."""
-    parser.add_argument(
-        "--threads",
-        type=positive,
-        metavar="N",
-        help="number of threads (default: all CPUs this process may use)",
+    add_option(
+        parser,
+        "--threads N",
+        "number of threads (default: all CPUs this process may use)",
+        positive,
     )
 
 
 def add_max_pixels(parser: Container) -> None:
     """Add the option ``--max-pixels``, in megapixels."""
-    parser.add_argument(
-        "--max-pixels",
-        type=positive,
-        default=250,
-        metavar="MP",
-        help="refuse images of more megapixels before they are decoded (default: 250)",
+    add_option(
+        parser,
+        "--max-pixels MP",
+        "refuse images of more megapixels before they are decoded",
+        positive,
+        250,
     )
 
 
@@ -155,11 +184,11 @@ def byte_count(text: str) -> int:
 
 
 def shares(text: str) -> float | tuple[float, float]:
-    """Parse a number from 0 to 1, or two of them with a comma between."""
+    """Parse a number from 0 to 2, or two of them with a comma between."""
     numbers = [_number(part) for part in text.split(",")]
-    if len(numbers) > 2 or not all(0 <= number <= 1 for number in numbers):
+    if len(numbers) > 2 or not all(0 <= number <= 2 for number in numbers):
         raise argparse.ArgumentTypeError(
-            f"{text!r} must be a number from 0 to 1, or two such as 0.5,1 for luma and chroma"
+            f"{text!r} must be a number from 0 to 2, or two such as 0.5,1 for luma and chroma"
         )
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 

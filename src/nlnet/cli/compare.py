@@ -12,6 +12,7 @@ from nlnet.cli.arguments import (
     Parser,
     add_data_range,
     add_max_pixels,
+    add_option,
     add_overwrite,
     positive,
 )
@@ -39,22 +40,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "others", type=Path, nargs="+", metavar="IMAGE", help="the noisy image and results"
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FIG.png", help="figure to write"
+    add_option(parser, "-o --output FIG.png", "figure to write", Path, required=True)
+    add_option(
+        parser,
+        "--crop X,Y",
+        "center of the enlarged detail (default: where there is most structure)",
+        _point,
     )
-    parser.add_argument(
-        "--crop",
-        type=_point,
-        metavar="X,Y",
-        help="center of the enlarged detail (default: where there is most structure)",
-    )
-    parser.add_argument(
-        "--page",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="page of a stack to show (default: 1, the first)",
-    )
+    add_option(parser, "--page N", "page of a stack to show (default: 1, the first)", positive, 1)
     add_data_range(parser)
     add_max_pixels(parser)
     add_overwrite(parser)

@@ -14,6 +14,7 @@ from nlnet.cli.arguments import (
     Parser,
     add_data_range,
     add_max_pixels,
+    add_option,
     add_overwrite,
     add_sigma,
     add_threads,
@@ -64,7 +65,7 @@ examples:
 is the strength of white noise or, with --noise camera, the mean strength of camera noise. If white
 noise is not equally strong everywhere, it is a file (TIFF or npy, for instance) with the sigma of
 every pixel, on that scale too: the value 25 is a sigma of 25, whatever the type of the map. Without
-it, the kind and strength of the noise are estimated for every image, and reported. If the output is
+it, the kind and strength of the noise are estimated for every file, and reported. If the output is
 a folder, files that exist there are skipped, so an interrupted run continues where it stopped.
 'nlnet models' lists the models; from a family, the one trained for the nearest sigma is used.
 """
@@ -76,25 +77,22 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "inputs", nargs="+", metavar="IN", help="noisy images, folders of them, or patterns"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="denoised image, whose suffix sets the format; a folder for several inputs; - for "
+    add_option(
+        parser,
+        "-o --output OUT",
+        "denoised image, whose suffix sets the format; a folder for several inputs; - for "
         "standard output",
+        required=True,
     )
     _add_noise_options(parser)
-    parser.add_argument(
-        "--preview",
-        type=Path,
-        metavar="FIG.png",
-        help="also write a figure: before, after, and what was removed (one input only)",
+    add_option(
+        parser,
+        "--preview FIG.png",
+        "also write a figure: before, after, and what was removed (one input only)",
+        Path,
     )
-    parser.add_argument(
-        "--format",
-        metavar="F",
-        help="format for standard output, such as png (default: that of the input)",
+    add_option(
+        parser, "--format F", "format for standard output, such as png (default: that of the input)"
     )
     parser.add_argument(
         "--json",
@@ -104,12 +102,8 @@ def add_arguments(parser: Parser) -> None:
     add_writing(parser)
     files = parser.add_argument_group("many files")
     files.add_argument("--recursive", action="store_true", help="include subfolders")
-    files.add_argument(
-        "--workers",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="files, or blocks of a zarr folder, to process at a time (default: 1)",
+    add_option(
+        files, "--workers N", "files, or blocks of a zarr folder, to process at a time", positive, 1
     )
     add_overwrite(files)
     add_development(parser)
@@ -119,46 +113,48 @@ def add_arguments(parser: Parser) -> None:
 def _add_noise_options(parser: Parser) -> None:
     """Add the options that say what to remove, and with which model."""
     add_sigma(parser, automatic=True)
-    parser.add_argument(
-        "--noise",
-        default="auto",
-        metavar="KIND",
-        help="kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
+    add_option(
+        parser,
+        "--noise KIND",
+        "kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
         "a JSON file written by 'nlnet noise --json' (default: auto, estimated)",
+        default="auto",
     )
     parser.add_argument(
-        "--per-stack",
+        "--per-page",
         action="store_true",
-        help="estimate the noise of a stack once, from up to 8 pages, for all of its pages "
-        "(default: of every page)",
+        help="estimate the noise of every page of a stack by itself (default: of all pages "
+        "together, from up to 8 of them)",
     )
     add_data_range(parser)
-    parser.add_argument(
-        "--model",
+    add_option(
+        parser,
+        "--model M",
+        "family, model name or model file (default: auto, which --quality chooses)",
         default="auto",
-        metavar="M",
-        help="family, model name or model file (default: auto, which --quality chooses)",
     )
-    parser.add_argument(
+    add_option(
+        parser,
         "--quality",
+        "which model to use if none is named: best takes longer (default: fast)",
         choices=QUALITIES,
-        help="which model to use if none is named: best takes longer (default: fast)",
     )
-    parser.add_argument(
-        "--strength",
-        type=shares,
-        default=1.0,
-        metavar="X",
-        help="share of the noise to remove, from 0 to 1; or two, such as 0.5,1, for luma (grain) "
-        "and chroma (color blotches) (default: 1)",
+    add_option(
+        parser,
+        "--strength X",
+        "how much of the noise to remove, from 0 to 2, where 1 is what was found and more takes "
+        "more; or two numbers, such as 0.5,1, for luma (grain) "
+        "and chroma (color blotches)",
+        shares,
+        1.0,
     )
-    parser.add_argument(
-        "--mask",
-        type=Path,
-        metavar="FILE",
-        help="image that marks pixels to leave out: where it is not 0, the input stays as it is "
+    add_option(
+        parser,
+        "--mask FILE",
+        "image that marks pixels to leave out: where it is not 0, the input stays as it is "
         "and does not influence other pixels; it has one page, or as many as the input; NaN "
         "is always left out",
+        Path,
     )
 
 
@@ -166,23 +162,18 @@ def _add_machine_options(parser: Parser) -> None:
     """Add the options that say what the work may use."""
     limits = parser.add_argument_group("machine")
     add_threads(limits)
-    limits.add_argument(
-        "--max-memory",
-        type=byte_count,
-        metavar="SIZE",
-        help="memory for the work besides the image, such as 500M or 2G (default: no limit)",
+    add_option(
+        limits,
+        "--max-memory SIZE",
+        "memory for the work besides the image, such as 500M or 2G (default: no limit)",
+        byte_count,
     )
     add_max_pixels(limits)
-    limits.add_argument(
-        "--device",
-        default="cpu",
-        metavar="D",
-        help="cpu, or cuda or mps if torch is installed (default: cpu)",
-    )
-    limits.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="let a Dask cluster denoise zarr, TIFF or a folder of images: the address of its "
+    add_option(limits, "--device D", "cpu, or cuda or mps if torch is installed", default="cpu")
+    add_option(
+        limits,
+        "--scheduler ADDRESS",
+        "let a Dask cluster denoise zarr, TIFF or a folder of images: the address of its "
         "scheduler, such as tcp://10.0.0.1:8786, or a scheduler file",
     )
 
@@ -207,7 +198,7 @@ def run(arguments: argparse.Namespace) -> int:
         writing=writing_options(arguments),
         development=development_of(arguments),
         mask=None if arguments.mask is None else arguments.mask.absolute(),
-        per_stack=arguments.per_stack,
+        per_page=arguments.per_page,
     )
     settings.check()
     output = Path(arguments.output)

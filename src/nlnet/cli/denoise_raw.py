@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import positive_number
+from nlnet.cli.arguments import add_option, positive_number
 
 if TYPE_CHECKING:
     from nlnet.raw.development import Development
@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 def add_development(parser: argparse.ArgumentParser) -> None:
     """Add the options of development."""
-    from nlnet.raw.development import (
-        DEFAULT,
-        DEMOSAIC_ALGORITHMS,
-        HIGHLIGHT_MODES,
-        OUTPUT_COLORS,
-    )
+    from nlnet.raw import development as raw
 
     group = parser.add_argument_group(
         "raw files", "how LibRaw develops them; in an output folder they become 16-bit TIFF files"
@@ -33,31 +28,15 @@ def add_development(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not brighten the picture until one percent of the pixels is white",
     )
-    group.add_argument(
-        "--bright",
-        type=positive_number,
-        default=DEFAULT.bright,
-        metavar="X",
-        help="brightness factor (default: 1)",
-    )
-    group.add_argument(
-        "--highlight-mode",
-        choices=HIGHLIGHT_MODES,
-        default=DEFAULT.highlight_mode,
-        help="how to treat saturated pixels (default: Clip)",
-    )
-    group.add_argument(
-        "--output-color",
-        choices=tuple(OUTPUT_COLORS),
-        default=DEFAULT.output_color,
-        help="color space; P3D65 is Display P3 (default: sRGB)",
-    )
-    group.add_argument(
-        "--demosaic-algorithm",
-        choices=DEMOSAIC_ALGORITHMS,
-        default=DEFAULT.demosaic_algorithm,
-        help="how to interpolate the missing colors (default: AHD)",
-    )
+    add_option(group, "--bright X", "brightness factor", positive_number, raw.DEFAULT.bright)
+    choices = {
+        "highlight-mode": ("how to treat saturated pixels", raw.HIGHLIGHT_MODES),
+        "output-color": ("color space; P3D65 is Display P3", tuple(raw.OUTPUT_COLORS)),
+        "demosaic-algorithm": ("how to interpolate the missing colors", raw.DEMOSAIC_ALGORITHMS),
+    }
+    for name, (text, known) in choices.items():
+        default = getattr(raw.DEFAULT, name.replace("-", "_"))
+        add_option(group, f"--{name}", text, default=default, choices=known)
 
 
 def development_of(arguments: argparse.Namespace) -> Development:

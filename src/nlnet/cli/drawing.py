@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import add_overwrite
+from nlnet.cli.arguments import add_option, add_overwrite
 from nlnet.cli.extras import needs_extra
 from nlnet.cli.output import check_output
 
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 def add_drawing(parser: argparse.ArgumentParser) -> None:
     """Add the options ``--output`` and ``--overwrite``."""
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FIG", help="PNG, PDF or SVG to write"
-    )
+    add_option(parser, "-o --output FIG", "PNG, PDF or SVG to write", Path, required=True)
     add_overwrite(parser)
 
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser, add_seed, add_sigma, add_threads
+from nlnet.cli.arguments import Parser, add_option, add_seed, add_sigma, add_threads
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
@@ -34,21 +34,19 @@ def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of clean 8-bit images")
     add_sigma(parser)
-    parser.add_argument(
-        "--model", required=True, metavar="M", help="family, model name or model file"
-    )
-    parser.add_argument(
-        "--ids",
-        type=Path,
-        metavar="FILE",
-        help="use only the images named in FILE, one per line, without suffix",
+    add_option(parser, "--model M", "family, model name or model file", required=True)
+    add_option(
+        parser,
+        "--ids FILE",
+        "use only the images named in FILE, one per line, without suffix",
+        Path,
     )
     add_seed(parser, "the first image's noise")
-    parser.add_argument(
-        "--json",
-        type=Path,
-        metavar="OUT",
-        help="also write the results to this file; an existing one is replaced",
+    add_option(
+        parser,
+        "--json OUT",
+        "also write the results to this file; an existing one is replaced",
+        Path,
     )
     add_threads(parser)
 

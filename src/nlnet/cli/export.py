@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_level, add_overwrite
+from nlnet.cli.arguments import Parser, add_level, add_option, add_overwrite
 from nlnet.cli.output import check_output
 
 NAME = "export"
@@ -21,13 +21,13 @@ examples:
   nlnet export runs/toy/best.safetensors -o toy.bin
 """
 
+FORMATS_OF_OTHERS = (".onnx", ".pt", ".pth", ".pt2", ".safetensors", ".tflite", ".h5", ".mlmodel")
+
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="OUT.bin", help="file to write"
-    )
+    add_option(parser, "-o --output OUT.bin", "file to write", Path, required=True)
     add_level(parser)
     add_overwrite(parser)
 
@@ -35,10 +35,16 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the block."""
     from nlnet.atomic import write_atomically
+    from nlnet.errors import InputError
     from nlnet.model.loading import load_model
     from nlnet.network.block import pack
 
     check_output(arguments.output, overwrite=arguments.overwrite, source=Path(arguments.model))
+    if arguments.output.suffix.lower() in FORMATS_OF_OTHERS:
+        raise InputError(
+            f"{str(arguments.output)!r} names a format that nlnet does not write; it writes the "
+            "engine's parameter block, whose name may end in .bin, and docs/engine.md describes it."
+        )
     loaded = load_model(arguments.model)
     model = loaded.at(arguments.sigma)
     block = pack(model.config, model.stages, model.sigma, model.refinement)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_overwrite
+from nlnet.cli.arguments import Parser, add_option, add_overwrite
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
@@ -26,11 +26,7 @@ _SUFFIX = ".safetensors"
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("input", type=Path, metavar="AUTHOR.mat", help="published model")
-    # Without -o, as it was before all commands had it, the second name still works.
-    parser.add_argument("place", type=Path, nargs="?", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="OUT.safetensors", help="model file to write"
-    )
+    add_option(parser, "-o --output OUT.safetensors", "model file to write", Path, required=True)
     add_overwrite(parser)
 
 
@@ -38,18 +34,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Convert one model."""
     from nlnet.model.matlab import import_author_model
 
-    output = _output(arguments)
+    output = arguments.output
     if output.suffix != _SUFFIX:
         raise InputError(f"The output {str(output)!r} must have the suffix {_SUFFIX!r}.")
     check_output(output, overwrite=arguments.overwrite, source=arguments.input)
     model = import_author_model(arguments.input)
     model.save(output)
     print(model)
-
-
-def _output(arguments: argparse.Namespace) -> Path:
-    given = [path for path in (arguments.output, arguments.place) if path is not None]
-    if len(given) != 1:
-        raise InputError("Name one model file to write, with -o OUT.safetensors.")
-    output: Path = given[0]
-    return output

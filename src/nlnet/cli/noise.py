@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlnet.cli.arguments import Parser, add_data_range, add_max_pixels, add_overwrite
+from nlnet.cli.arguments import Parser, add_data_range, add_max_pixels, add_option, add_overwrite
 from nlnet.cli.compare import distinct_names
 from nlnet.cli.drawing import write_drawing
 from nlnet.cli.messages import error_line
@@ -37,9 +37,9 @@ examples:
 
 Numbers are on the 8-bit scale whatever the bit depth of the file, like --sigma of 'nlnet denoise'.
 With --json they are in the units of the image, as nlnet.denoise(noise=...) takes them in Python.
-The variance of photon noise is gain * (x - black) + read noise squared. The noise is estimated for
-every page of a stack, and for raw files before they are developed. A plot needs matplotlib: pip
-install 'nlnet[plot]'.
+The variance of photon noise is gain * (x - black) + read noise squared. The pages of a stack are
+looked at together, unless --per-page is given, and raw files before they are developed. A plot
+needs matplotlib: pip install 'nlnet[plot]'.
 """
 _FAILED = 1
 
@@ -74,18 +74,20 @@ class Found(NamedTuple):
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="noisy image")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FIG",
-        help="figure to write (PNG, PDF or SVG): noise over brightness, and its spectrum",
+    add_option(
+        parser,
+        "-o --output FIG",
+        "figure to write (PNG, PDF or SVG): noise over brightness, and its spectrum",
+        Path,
     )
     parser.add_argument(
         "--json",
         action="store_true",
         help="print JSON; for several files or pages, one line each, with 'source', 'page' and "
         "'noise'",
+    )
+    parser.add_argument(
+        "--per-page", action="store_true", help="report on every page of a stack by itself"
     )
     add_data_range(parser)
     add_max_pixels(parser)
@@ -126,13 +128,15 @@ def _look_at_all(arguments: argparse.Namespace, failures: list[NLNetError]) -> l
 
 
 def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
-    from nlnet.images import read_pages
-    from nlnet.images.raw_files import goes_to_libraw
+    from nlnet.images import read_unless_raw
     from nlnet.inputs import find_data_range
-    from nlnet.noise.estimation import estimate_noise
+    from nlnet.masks import read_planes
+    from nlnet.noise.estimation import find_noise
+    from nlnet.noise.sample import SAMPLED_PAGES, Sample, sampled_pages
 
     limit = 1_000_000 * arguments.max_pixels
-    if goes_to_libraw(path):
+    pages = read_unless_raw(path, limit)
+    if pages is None:
         if arguments.data_range is not None:
             raise InputError(
                 f"{str(path)!r} is a raw file, which says itself what white is, so --data-range "
@@ -140,21 +144,26 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
             )
         yield _look_at_raw(path, limit)
         return
-    pages = read_pages(path, max_pixels=limit)
-    for number in range(len(pages)):
+    each = arguments.per_page and len(pages) > 1
+    samples, white = [], 0.0
+    for number in range(len(pages)) if each else sampled_pages(len(pages)):
         page = pages[number]
-        shown = number + 1 if len(pages) > 1 else None
-        with about(repr(str(path)) + ("" if shown is None else f", page {shown}")):
-            given = arguments.data_range or page.data_range
-            white = find_data_range(page.pixels, given)
-            noise = estimate_noise(page.pixels, data_range=white)
-        yield Found(str(path), shown, noise, white)
+        with about(repr(str(path)) + ("" if len(pages) == 1 else f", page {number + 1}")):
+            planes = read_planes(page.pixels, None, None if page.channels == 1 else -1).planes
+            white = white or find_data_range(planes, arguments.data_range or page.data_range)
+            sample = Sample.of(planes, 1 if each else min(len(pages), SAMPLED_PAGES)).kept()
+            if each:
+                yield Found(str(path), number + 1, find_noise(sample, None), white)
+        samples.append(sample)
+    if not each:
+        with about(repr(str(path))):
+            yield Found(str(path), None, find_noise(Sample.together(samples), None), white)
 
 
 def _look_at_raw(path: Path, limit: int) -> Found:
     """Estimate the noise of a sensor, in its numbers above black."""
     from nlnet.images.content import Source
-    from nlnet.noise.record import Noise
+    from nlnet.noise.record import Noise, NoNoise
     from nlnet.raw.estimation import estimate_mosaic_noise
     from nlnet.raw.sensors import Sensor, opened
 
@@ -163,9 +172,9 @@ def _look_at_raw(path: Path, limit: int) -> Found:
         with about(repr(str(path))):
             gain, read = estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)
     if gain > 0:
-        noise = Noise.poisson(gain, read)
+        noise: Noise = Noise.poisson(gain, read)
     else:
-        noise = Noise.white(read) if read > 0 else Noise("none", 0.0, Noise.white(1).levels)
+        noise = Noise.white(read) if read > 0 else NoNoise()
     return Found(str(path), None, noise, sensor.white)
 
 

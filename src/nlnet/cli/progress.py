@@ -14,47 +14,39 @@ _DELAY = 1.5
 """Seconds before a bar appears."""
 
 
+def _bar(title: str, total: float, **more: Any) -> tqdm[Any]:
+    from tqdm import tqdm
+
+    # disable=None: no bar where standard error is not a terminal.
+    return tqdm(total=total, desc=title, disable=None, delay=_DELAY, leave=False, **more)
+
+
 @contextmanager
-def share_bar(title: str) -> Iterator[Callable[[float], None]]:
+def share_bar(title: str) -> Iterator[Callable[[float], object]]:
     """Show the share of the work done; yields the function to report it to."""
     if not sys.stderr.isatty():
         yield lambda share: None  # without a terminal, do not even load tqdm
         return
-    from tqdm import tqdm
-
     layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    with tqdm(total=1.0, desc=title, delay=_DELAY, leave=False, bar_format=layout) as bar:
-
-        def report(share: float) -> None:
-            bar.update(share - bar.n)
-
-        yield report
+    with _bar(title, 1.0, bar_format=layout) as bar:
+        yield Bar(bar).report
 
 
 @contextmanager
-def count_bar(title: str, total: int) -> Iterator[Callable[[], None]]:
+def count_bar(title: str, total: int) -> Iterator[Callable[[], object]]:
     """Show how many items are done; yields the function to call after each."""
-    from tqdm import tqdm
-
-    # disable=None: no bar where standard error is not a terminal.
-    with tqdm(
-        total=total, desc=title, unit="image", disable=None, delay=_DELAY, leave=False
-    ) as bar:
-
-        def report() -> None:
-            bar.update()
-
-        yield report
+    with _bar(title, total, unit="image") as bar:
+        yield bar.update
 
 
-class FileBar:
-    """A bar for many files, and lines of text above it."""
+class Bar:
+    """A bar, and lines of text above it."""
 
     def __init__(self, bar: tqdm[Any]) -> None:
         self._bar = bar
 
     def report(self, done: float) -> None:
-        """Show how many files are done, fractions included."""
+        """Show how much is done."""
         self._bar.update(done - self._bar.n)
 
     def say(self, line: str, stream: TextIO | None = None) -> None:
@@ -63,12 +55,8 @@ class FileBar:
 
 
 @contextmanager
-def file_bar(title: str, total: int) -> Iterator[FileBar]:
+def file_bar(title: str, total: int) -> Iterator[Bar]:
     """Show how many files are done and how long the rest will take."""
-    from tqdm import tqdm
-
     layout = "{desc}: {n:.0f}/{total}|{bar}| {elapsed}, {remaining} left"
-    with tqdm(
-        total=total, desc=title, disable=None, delay=_DELAY, leave=False, bar_format=layout
-    ) as bar:
-        yield FileBar(bar)
+    with _bar(title, total, bar_format=layout) as bar:
+        yield Bar(bar)

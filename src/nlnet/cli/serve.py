@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser, positive, whole_number
+from nlnet.cli.arguments import Parser, add_option, positive, whole_number
 from nlnet.cli.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -33,19 +33,13 @@ _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starle
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "--host",
+    add_option(
+        parser,
+        "--host H",
+        "address to listen on (default: 127.0.0.1, reachable from this machine only)",
         default="127.0.0.1",
-        metavar="H",
-        help="address to listen on (default: 127.0.0.1, reachable from this machine only)",
     )
-    parser.add_argument(
-        "--port",
-        type=_port,
-        default=8000,
-        metavar="P",
-        help="port to listen on, 0 for any free port (default: 8000)",
-    )
+    add_option(parser, "--port P", "port to listen on, 0 for any free port", _port, 8000)
     parser.add_argument(
         "--model",
         type=Path,
@@ -54,34 +48,10 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="model file to offer as well, and to prefer; can be given more than once",
     )
-    parser.add_argument(
-        "--max-upload",
-        type=positive,
-        default=64,
-        metavar="MB",
-        help="largest upload in megabytes (default: 64)",
-    )
-    parser.add_argument(
-        "--max-pixels",
-        type=positive,
-        default=50,
-        metavar="MP",
-        help="largest image in megapixels (default: 50)",
-    )
-    parser.add_argument(
-        "--queue",
-        type=whole_number,
-        default=16,
-        metavar="N",
-        help="images that may wait while one is denoised (default: 16)",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=positive,
-        default=300,
-        metavar="S",
-        help="seconds that one image may take (default: 300)",
-    )
+    add_option(parser, "--max-upload MB", "largest upload in megabytes", positive, 64)
+    add_option(parser, "--max-pixels MP", "largest image in megapixels", positive, 50)
+    add_option(parser, "--queue N", "images that may wait while one is denoised", whole_number, 16)
+    add_option(parser, "--timeout S", "seconds that one image may take", positive, 300)
 
 
 def run(arguments: argparse.Namespace) -> None:

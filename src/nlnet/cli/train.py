@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_threads
+from nlnet.cli.arguments import Parser, add_option, add_threads
 from nlnet.cli.extras import needs_extra
 
 NAME = "train"
@@ -30,26 +30,17 @@ with bit-identical weights. The 68 test images of BSD68 are always excluded.
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("config", type=Path, metavar="CONFIG", help="the recipe, a TOML file")
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="folder with train/, test/ and val/"
-    )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="RUN", help="folder for the results"
-    )
+    add_option(parser, "--data DIR", "folder with train/, test/ and val/", Path, required=True)
+    add_option(parser, "--out RUN", "folder for the results", Path, required=True)
     parser.add_argument("--resume", action="store_true", help="continue the run in RUN")
-    parser.add_argument(
-        "--exclude",
-        type=Path,
-        metavar="IDS",
-        help="file with names of more images to exclude, one per line, without suffix",
+    add_option(
+        parser,
+        "--exclude IDS",
+        "file with names of more images to exclude, one per line, without suffix",
+        Path,
     )
     add_threads(parser)
-    parser.add_argument(
-        "--device",
-        default="cpu",
-        metavar="D",
-        help="where to compute: cpu, cuda, mps (default: cpu)",
-    )
+    add_option(parser, "--device D", "where to compute: cpu, cuda, mps", default="cpu")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from nlnet.cli.arguments import whole_number
+from nlnet.cli.arguments import add_option, whole_number
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,37 +14,27 @@ if TYPE_CHECKING:
 
 _DEPTHS = {"8": "uint8", "16": "uint16", "float32": "float32"}
 _COLORS = {"white": (255, 255, 255), "gray": (128, 128, 128), "black": (0, 0, 0)}
-_DEFAULTS = {"jpeg_quality": 95, "webp_quality": None, "depth": None, "background": None}
 
 
 def add_writing(parser: argparse.ArgumentParser) -> None:
     """Add the options to a command."""
     group = parser.add_argument_group("output files")
-    group.add_argument(
-        "--jpeg-quality",
-        type=_quality,
-        default=_DEFAULTS["jpeg_quality"],
-        metavar="Q",
-        help="from 1 to 100 (default: 95, which adds few artifacts)",
-    )
-    group.add_argument(
-        "--webp-quality",
-        type=_quality,
-        metavar="Q",
-        help="from 1 to 100 (default: lossless)",
-    )
-    group.add_argument(
+    adds_few = "from 1 to 100 (default: 95, which adds few artifacts)"
+    add_option(group, "--jpeg-quality Q", adds_few, _quality)
+    add_option(group, "--webp-quality Q", "from 1 to 100 (default: lossless)", _quality)
+    add_option(
+        group,
         "--depth",
-        choices=tuple(_DEPTHS),
-        help="bit depth to write, where white stays white; JPEG needs 8 for 16-bit images "
+        "bit depth to write, where white stays white; JPEG needs 8 for 16-bit images "
         "(default: that of the input)",
+        choices=tuple(_DEPTHS),
     )
-    group.add_argument(
-        "--background",
-        type=_color,
-        metavar="COLOR",
-        help="put transparent images on white, gray, black or a color such as #ff8000, "
+    add_option(
+        group,
+        "--background COLOR",
+        "put transparent images on white, gray, black or a color such as #ff8000, "
         "and write them without transparency; JPEG needs this",
+        _color,
     )
 
 
@@ -52,22 +42,24 @@ def writing_options(arguments: argparse.Namespace) -> WritingOptions:
     """Return the options that a command was given."""
     from nlnet.images import WritingOptions
 
-    return WritingOptions(
-        jpeg_quality=arguments.jpeg_quality,
-        webp_quality=arguments.webp_quality,
-        depth=None if arguments.depth is None else _DEPTHS[arguments.depth],
-        background=arguments.background,
-    )
+    return WritingOptions(**_given(arguments))
 
 
 def check_writes_images(arguments: argparse.Namespace) -> None:
     """Raise InputError if options for image files are given where none is written."""
-    for name, default in _DEFAULTS.items():
-        if getattr(arguments, name) != default:
-            raise InputError(
-                f"--{name.replace('_', '-')} is for image files, but the output is "
-                f"{arguments.output!r}."
-            )
+    for name in _given(arguments):
+        raise InputError(
+            f"--{name.replace('_', '-')} is for image files, but the output is "
+            f"{arguments.output!r}."
+        )
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that were given, as `WritingOptions` takes them."""
+    names = ("jpeg_quality", "webp_quality", "depth", "background")
+    given = {name: getattr(arguments, name) for name in names}
+    given["depth"] = _DEPTHS.get(arguments.depth)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _quality(text: str) -> int:

@@ -1,7 +1,7 @@
 """Denoising pages chunk by chunk: a halo around every chunk, and scales for camera noise.
 
 White noise, and noise that only depends on the brightness, is removed at the full size. Correlated
-noise is removed from coarse to fine, as in `denoising.coarse_to_fine`: a lazy array of half the
+noise is removed from coarse to fine, as in `denoising.camera`: a lazy array of half the
 size is denoised in the same way, by chunks with a halo of their own, and what that changed is
 enlarged and added to each chunk of the full size, halo included. So no chunk needs more of its
 neighbors than the network reaches at its scale.
@@ -13,7 +13,7 @@ does not need then pass zeros on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import dask.array as da
 import numpy as np
@@ -22,13 +22,12 @@ from dask.array.overlap import overlap, trim_internal
 from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import computed_apart, merge_small, whole_chunks
 from nlnet.dask.masks import find_hidden, halve_present
-from nlnet.dask.pages import PagePlan
 from nlnet.dask.sigma_maps import map_of_block
 from nlnet.dask.work import Work
-from nlnet.denoising.removal import remove_noise
+from nlnet.denoising.plan import Plan
+from nlnet.denoising.removal import denoise_planes
 from nlnet.inputs import check_finite, from_planes, to_planes
 from nlnet.masks import Mask, fill
-from nlnet.noise.record import Noise
 from nlnet.progress import ignore
 
 
@@ -90,9 +89,12 @@ def denoise_chunks(
     hidden, maps = (each if each is None else _with_halo(each, halos) for each in (hidden, maps))
     if change is not None:
         change = _with_halo(change, {axis: rows // 2 for axis, rows in depth.items()})
-    denoised = _map_pages(
-        _denoise_block, (wide, hidden, maps, change), plans, wide.chunks, array.dtype, work, scale
-    )
+    places = [
+        _with_halo(da.arange(sum(chunks[axis]), chunks=(chunks[axis],)), {0: depth[axis]})
+        for axis in (axis % array.ndim for axis in work.image_axes)
+    ]
+    inputs = _Inputs(wide, hidden, maps, change, *places)
+    denoised = _map_pages(_denoise_block, inputs, plans, wide.chunks, array.dtype, work, scale)
     trimmed = trim_internal(denoised, depth, boundary="none")
     return cast(da.Array, trimmed.rechunk(array.chunks))
 
@@ -111,7 +113,7 @@ def _coarse_change(
         chunks[axis] = tuple(length // 2 for length in chunks[axis])
     # Computed apart, so that no chunk waits in memory until the smaller scales are done.
     left_out = None if hidden is None else computed_apart(hidden)
-    apart = computed_apart(roomy), left_out, None, None
+    apart = _Inputs(computed_apart(roomy), left_out)
     half = _map_pages(
         _halve_block, apart, plans, tuple(chunks), np.dtype(np.float32), work, scale + 1
     )
@@ -122,27 +124,36 @@ def _with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
     return cast(da.Array, overlap(array, depth=depth, boundary="none", allow_rechunk=False))
 
 
+class _Inputs(NamedTuple):
+    """Arrays whose blocks are worked on together; all but the first may be missing."""
+
+    array: da.Array
+    hidden: da.Array | None = None
+    maps: da.Array | None = None
+    """These two have no channels."""
+    change: da.Array | None = None
+    """Of half the size."""
+    rows: da.Array | None = None
+    columns: da.Array | None = None
+    """Where each row and column of a block is in the image."""
+
+
 def _map_pages(
     function: Callable[..., Array],
-    inputs: tuple[da.Array, da.Array | None, da.Array | None, da.Array | None],
+    inputs: _Inputs,
     plans: da.Array,
     chunks: tuple[tuple[int, ...], ...],
     dtype: np.dtype[Any],
     work: Work,
     scale: int,
 ) -> da.Array:
-    """Call ``function(block, hidden, maps, change, plans, work=, scale=)`` for blocks of arrays.
-
-    Blocks of the change are of half the size, those of what is hidden and of maps of sigma have no
-    channels; each may be missing.
-    """
-    array, hidden, maps, change = inputs
-    axes = tuple(range(array.ndim))
-    pixels = work.mask_axes(array.ndim)
-    pairs = [array, axes, hidden, pixels, maps, pixels, change, axes]
-    for place in (2, 4, 6):
-        if pairs[place] is None:
-            pairs[place + 1] = None  # blockwise passes it on as it is
+    """Call ``function(*blocks, plans, work=, scale=)`` for the blocks of all inputs."""
+    axes = tuple(range(inputs.array.ndim))
+    pixels = work.mask_axes(len(axes))
+    down, across = (((axis % len(axes)),) for axis in work.image_axes)
+    pairs: list[Any] = []
+    for array, own in zip(inputs, (axes, pixels, pixels, axes, down, across), strict=True):
+        pairs += [array, None if array is None else own]  # blockwise passes None on as it is
     mapped = da.blockwise(
         function,
         axes,
@@ -159,7 +170,16 @@ def _map_pages(
 
 
 def _halve_block(
-    block: Array, hidden: Mask | None, _: None, __: None, plans: Array, *, work: Work, scale: int
+    block: Array,
+    hidden: Mask | None,
+    maps: None,
+    change: None,
+    rows_in_image: None,
+    columns_in_image: None,
+    plans: Array,
+    *,
+    work: Work,
+    scale: int,
 ) -> FloatArray:
     """Return the pages of one chunk at half the size; zeros where that is not needed."""
     rows, columns = (block.ndim + axis for axis in work.image_axes)
@@ -167,7 +187,7 @@ def _halve_block(
     shape[rows], shape[columns] = shape[rows] // 2, shape[columns] // 2
     half = np.zeros(shape, np.float32)
     for page, plan in _plans(plans):
-        if scale < len(work.sigmas(plan)):
+        if scale < work.scales(plan):
             planes = to_planes(block[page], work.channel_axis)
             left_out = find_hidden(planes, None if hidden is None else hidden[page])
             half[page] = from_planes(halve_present(planes, left_out), work.channel_axis)
@@ -179,6 +199,8 @@ def _denoise_block(
     hidden: Mask | None,
     maps: Array | None,
     change: FloatArray | None,
+    rows: Array,
+    columns: Array,
     plans: Array,
     *,
     work: Work,
@@ -196,27 +218,27 @@ def _denoise_block(
             continue
         planes = original if left_out is None else fill(original, left_out)
         check_finite(planes)
-        sigmas = work.sigmas(plan)
-        if plan.idle or (scale > 0 and scale >= len(sigmas)):
+        scales = work.scales(plan)
+        if plan.idle or (scale > 0 and scale >= scales):
             continue
-        noise = Noise.white(sigmas[scale]) if sigmas else plan.noise
+        place = work.place(scale, rows, columns) if scales else None
         coarse = None
-        if scale + 1 < len(sigmas):
+        if scale + 1 < scales:
             assert change is not None
             coarse = to_planes(change[page], work.channel_axis)
         sigma_map = None
         if maps is not None and plan.sigmas is not None:
-            sigma_map = map_of_block(maps[page], left_out, plan.sigmas, plan.span)
-        restored = remove_noise(
+            magnitude = max(map(abs, plan.values))
+            sigma_map = map_of_block(maps[page], left_out, plan.sigmas, magnitude)
+        restored, _ = denoise_planes(
             planes,
-            noise,
-            plan.span,
-            plan.box,
-            (1.0, 1.0) if scale else work.shares,
-            work.network().of_stages() if scale else work.network(),
+            plan,
+            work.shares_at(scale),
+            work.network(),
             ignore,
-            coarse,
-            sigma_map,
+            change=coarse,
+            place=place,
+            sigma_map=sigma_map,
         )
         if scale:
             restored -= planes
@@ -226,7 +248,7 @@ def _denoise_block(
     return denoised
 
 
-def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], PagePlan]]:
+def _plans(plans: Array) -> Iterator[tuple[tuple[int, ...], Plan]]:
     """Yield the index of every page of a chunk, and its plan."""
     for page in np.ndindex(plans.shape):
         yield page, plans.item(page)

@@ -17,13 +17,14 @@ from nlnet.dask.blocks import denoise_chunks
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.estimation import check_stacked
 from nlnet.dask.masks import take_mask
-from nlnet.dask.pages import Request, plan_pages
+from nlnet.dask.pages import PagesRequest, plan_pages
 from nlnet.dask.sigma_maps import take_map
 from nlnet.dask.work import Work
 from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
-from nlnet.denoising.sigma_map import check_map_dtype, check_map_noise
+from nlnet.denoising.plan import Request, check_map_noise
+from nlnet.denoising.sigma_map import check_map_dtype
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.inputs import check_count
 from nlnet.model.family import Family
@@ -53,6 +54,8 @@ def denoise(
     data_range: float | None = None,
     channel_axis: int | None = None,
     stacked: int = 0,
+    per_page: bool = False,
+    noise_axis: int | None = None,
     clip: bool | None = None,
     threads: int = 1,
     max_memory: int | None = None,
@@ -78,10 +81,10 @@ def denoise(
         pages before. It is looked at when the result is computed, for its extremes before that.
     noise : str or Noise, optional
         What the noise is, as for `nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a
-        record. By default it is found for every page, lazily, as `nlnet.dask.estimate_noise` does;
-        the array's chunks are then computed twice, rather than held in memory until the estimate is
-        there, and a third time for the smaller scales of camera noise, if it might be that. A page
-        in which none is found comes back as it is.
+        record. By default it is found when the result is computed. The array's chunks are looked
+        at before they are denoised, and so computed twice, rather than held in memory until all
+        have been looked at; and a third time for the smaller scales of camera noise, if it might be
+        that. If no noise is found, pages come back as they are.
     strength : float or pair of floats, optional
         As for `nlnet.denoise`.
     mask : array of bool, optional
@@ -100,11 +103,12 @@ def denoise(
         The axis of an image that holds its channels; the last by default.
     stacked : int, optional
         How many axes at the front count pages, each an image of its own: 1 for a stack
-        (N, H, W), 3 for (T, C, Z, H, W). Unless the noise is given, it is estimated for every
-        page. `channel_axis` counts the axes of a page.
+        (N, H, W), 3 for (T, C, Z, H, W). Unless the noise is given, it is estimated from up to 8
+        pages together. `channel_axis` counts the axes of a page.
+    per_page, noise_axis
+        As for `nlnet.denoise_stack`.
     clip : bool, optional
-        As for `nlnet.denoise`. By default the extremes of every page decide, so that floating
-        arrays are looked at once before they are denoised, even if the noise is given.
+        As for `nlnet.denoise`. By default the extremes of every page decide.
     threads : int, optional
         Threads of the work on one chunk. One, because dask works on as many chunks at a time as
         there are cores.
@@ -144,14 +148,21 @@ def denoise(
     if maps is not None:
         check_map_noise(noise)
         check_map_dtype(maps.dtype)
-    request = Request(sigma, noise, data_range, clip, mapped=maps is not None)
+    asked = PagesRequest(
+        Request(noise, data_range, clip),
+        sigma,
+        mapped=maps is not None,
+        per_page=per_page,
+        noise_axis=noise_axis,
+        warns=True,
+    )
     plans = plan_pages(
-        values, request, channel_axis=channel_axis, stacked=stacked, hidden=hidden, maps=maps
+        values, asked, channel_axis=channel_axis, stacked=stacked, hidden=hidden, maps=maps
     )
     denoised = denoise_pages(
         values,
         plans,
-        request.scales,
+        asked.scales,
         hidden=hidden,
         maps=maps,
         strength=strength,
@@ -187,7 +198,7 @@ def denoise_pages(
     array : dask array
         As for :func:`denoise`.
     plans : dask array
-        A `PagePlan` for each page, chunked as the first axes of `array`.
+        A `Plan` for each page, chunked as the first axes of `array`.
     scales : int
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
     hidden : dask array, optional

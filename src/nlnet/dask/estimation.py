@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -10,16 +9,15 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from nlnet.arrays import Array
 from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.masks import take_mask
-from nlnet.dask.samples import SampledPlanes
 from nlnet.dask.sampling import lazy_object, sample_planes
 from nlnet.errors import InputError
-from nlnet.inputs import check_data_range, check_dtype, find_data_range, to_planes
-from nlnet.noise.deciding import check_request, decide_noise
-from nlnet.noise.record import Noise
-from nlnet.noise.white import estimate_planes
+from nlnet.inputs import check_data_range, check_dtype, to_planes
+from nlnet.noise.estimation import find_noise
+from nlnet.noise.record import check_kind
+from nlnet.noise.sample import Sample
+from nlnet.noise.white import estimate_white
 
 
 def estimate_noise(
@@ -66,17 +64,13 @@ def estimate_noise(
     >>> noise.kind, abs(noise.sigma - 10) < 0.5
     ('white', True)
     """
-    check_request(None, kind, math.inf)
+    check_kind(kind)
     if data_range is not None:
         check_data_range(data_range)
     return _for_each_page(
         array,
         lambda planes, hidden: lazy_object(
-            delayed(_noise)(
-                sample_planes(planes, hidden, tiles=kind != "white", patches=True),
-                kind,
-                data_range,
-            )
+            delayed(find_noise)(sample_planes(planes, hidden, estimates=True), kind)
         ),
         mask,
         channel_axis,
@@ -102,7 +96,7 @@ def estimate_sigma(
         The standard deviation in the array's own units, one for each page: of shape
         ``array.shape[:stacked]``, so 0-D for a single image. The numbers are those that
         `nlnet.estimate_sigma` finds, to the bit, however the array is chunked. Every chunk is
-        looked at once, and at most 160,000 patches of a page are gathered in one place.
+        looked at once, and a bounded sample of a page is gathered in one place.
 
     Raises
     ------
@@ -148,16 +142,11 @@ def _for_each_page(
 
 
 def _estimate_sigma(planes: da.Array, hidden: da.Array | None) -> da.Array:
-    sample = sample_planes(planes, hidden, tiles=False, patches=True)
+    sample = sample_planes(planes, hidden, estimates=True)
     return cast(
         da.Array, da.from_delayed(delayed(_sigma)(sample), shape=(), dtype=np.dtype(np.float64))
     )
 
 
-def _sigma(sample: Array | SampledPlanes) -> np.float64:
-    return np.float64(estimate_planes(cast(Array, sample)))
-
-
-def _noise(sample: Array | SampledPlanes, kind: str | None, data_range: float | None) -> Noise:
-    planes = cast(Array, sample)
-    return decide_noise(planes, find_data_range(planes, data_range), None, kind)
+def _sigma(sample: Sample) -> np.float64:
+    return np.float64(estimate_white(sample))

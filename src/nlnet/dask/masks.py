@@ -140,30 +140,6 @@ def fill_tiles(tiles: Sequence[Array], hidden: Sequence[Mask | None]) -> list[Ar
     return result
 
 
-def replace_hidden_patches(patches: Array, hidden: Mask | None) -> Array:
-    """Return patches (C, rows, columns, size, size), those with hidden pixels copies of others.
-
-    Raises
-    ------
-    InputError
-        If there is a hidden pixel in all of them.
-    """
-    broken = np.zeros(patches.shape[1:3], np.bool_)
-    if hidden is not None:
-        broken |= hidden.any(axis=(2, 3))
-    if patches.dtype.kind == "f":
-        broken |= np.isnan(patches).any(axis=(0, 3, 4))
-    if not broken.any():
-        return patches
-    whole = patches[:, ~broken]  # (C, N, size, size)
-    if whole.shape[1] == 0:
-        raise _nothing_to_see()
-    mended = patches.copy()
-    count = int(np.count_nonzero(broken))
-    mended[:, broken] = whole[:, np.arange(count) % whole.shape[1]]
-    return mended
-
-
 def _nothing_to_see() -> InputError:
     return InputError(
         "Too much of what is looked at to find the image's noise is masked or NaN; say what the "

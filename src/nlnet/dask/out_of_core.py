@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,23 +13,21 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.dask.chunks import block_sides
 from nlnet.dask.denoising import denoise_pages, find_network
-from nlnet.dask.pages import PagePlan, Request, from_known, plan_pages
+from nlnet.dask.pages import PagesRequest, from_known, plan_pages
 from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
 from nlnet.denoising.pages import Sigma
+from nlnet.denoising.plan import Plan, Request
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
 from nlnet.files.one_file import Findings
-from nlnet.files.one_page import unclipped_note
-from nlnet.files.page_noise import sigmas_of_pages
+from nlnet.files.pages import sigmas_of_pages, unclipped_note
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
-from nlnet.noise.common import sampled_pages
-from nlnet.noise.deciding import pyramid_sigmas
-from nlnet.noise.record import Noise
+from nlnet.noise.record import SCALES, Camera
 from nlnet.progress import Progress
 
 
@@ -74,11 +71,11 @@ def denoise_volume(
 
 def _denoised(array: da.Array, volume: Volume, settings: Settings, plans: Array) -> da.Array:
     """Return the array, denoised as the settings say; pages without noise are left as they are."""
-    found = [plan.noise for plan in plans.ravel()]
+    correlated = any(isinstance(plan.noise, Camera) for plan in plans.ravel())
     return denoise_pages(
         array,
         from_known(plans, array),
-        max((len(pyramid_sigmas(noise)) for noise in found if noise.correlated), default=1),
+        SCALES if correlated else 1,
         strength=settings.strength if volume.channels > 1 else _luma(settings.strength),
         model=settings.model,
         quality=settings.quality,
@@ -104,29 +101,17 @@ def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: T
             plans[index] = plan
         return plans
     settings = scheduler.settings
-    noise = settings.noise
-    if settings.per_stack and volume.stacked:
-        noise = _noise_of_stack(array, volume, scheduler)
-    request = Request(_sigmas(array, volume, scheduler), noise, settings.data_range)
-    lazy = plan_pages(array, request, channel_axis=volume.channel_axis, stacked=volume.stacked)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what they say is among the findings
-        found = _compute_whole(lazy, scheduler)
+    asked = PagesRequest(
+        Request(settings.noise, settings.data_range),
+        _sigmas(array, volume, scheduler),
+        per_page=settings.per_page,
+        noise_axis=volume.noise_axis,
+    )
+    lazy = plan_pages(array, asked, channel_axis=volume.channel_axis, stacked=volume.stacked)
+    found = _compute_whole(lazy, scheduler)
     if unfinished is not None:
         unfinished.keep_plans(found.ravel().tolist())
     return found
-
-
-def _noise_of_stack(array: da.Array, volume: Volume, scheduler: Scheduler) -> Noise:
-    """Estimate the noise of all pages from some of them, as if these were one tall image."""
-    settings = scheduler.settings
-    pages = volume.shape[: volume.stacked]
-    chosen = [np.unravel_index(number, pages) for number in sampled_pages(math.prod(pages))]
-    tall = da.concatenate([array[index] for index in chosen], axis=volume.image_axes[0])
-    request = Request(None, settings.noise, settings.data_range)
-    lazy = plan_pages(tall, request, channel_axis=volume.channel_axis, stacked=0)
-    plan: PagePlan = _compute_whole(lazy, scheduler).item()
-    return plan.noise
 
 
 def _sigmas(array: da.Array, volume: Volume, scheduler: Scheduler) -> Sigma:
@@ -154,22 +139,13 @@ def _compute_whole(lazy: da.Array, scheduler: Scheduler) -> Array:
     return np.asarray(found)
 
 
-def _findings(
-    plans: Sequence[PagePlan], volume: Volume, target: Path, settings: Settings
-) -> Findings:
-    noisy = [plan for plan in plans if plan.noise.kind != "none"]
-    notes = _notes(volume, target)
-    ranged = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
-    beyond = sum(plan.box is None for plan in noisy)
-    if ranged is not None:
-        notes += unclipped_note(beyond, len(plans), ranged)
+def _findings(plans: Sequence[Plan], volume: Volume, target: Path, settings: Settings) -> Findings:
+    unclipped = sum(plan.unclipped for plan in plans)
     return Findings(
-        tuple(
-            0.0 if plan.noise.kind == "none" else plan.average * 255 / plan.span for plan in plans
-        ),
+        tuple(plan.sigma for plan in plans),
         settings.estimates,
-        notes,
-        tuple(str(plan.noise.scaled(255 / plan.span)) for plan in plans),
+        _notes(volume, target) + unclipped_note(unclipped, len(plans), plans[0].white),
+        tuple(plan.in_words() for plan in plans),
     )
 
 
@@ -194,7 +170,7 @@ def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ..
         threads=settings.threads or 1,
         itemsize=volume.dtype.itemsize,
         max_memory=settings.max_memory,
-        scales=Request(settings.sigma, settings.noise).scales,
+        scales=PagesRequest(Request(settings.noise), settings.sigma).scales,
     )
     if volume.channel_axis is not None:
         blocks[volume.channel_axis] = volume.channels

@@ -1,12 +1,11 @@
 """Gathering, from the chunks of an image, the sample that a noise estimate needs.
 
-Of a large image `nlnet.estimate_noise` reads a bounded sample: tiles on a grid, patches on another,
-and the extremes of all values. Here that sample is taken from the chunks.
+Of a large image `nlnet.noise.sample.Sample` holds tiles on a grid and the extremes of all values.
+Here that is taken from the chunks, each of which is looked at once.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -15,23 +14,17 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from nlnet.arrays import Array
-from nlnet.dask.masks import fill_tiles, find_hidden, replace_hidden_patches
-from nlnet.dask.samples import SampledPlanes, Summary
+from nlnet.dask.masks import fill_tiles, find_hidden
 from nlnet.inputs import check_finite
 from nlnet.masks import Mask, check_share, fill
-from nlnet.noise.blocks import sample_tiles
-from nlnet.noise.white import patch_size_and_step
+from nlnet.noise.sample import Extremes, Sample, tile_places
+from nlnet.noise.white import check_size
 
 
 def sample_planes(
-    planes: da.Array,
-    hidden: da.Array | None,
-    *,
-    tiles: bool,
-    patches: bool,
-    limit: float = math.inf,
+    planes: da.Array, hidden: da.Array | None, *, estimates: bool, pages: int = 1
 ) -> Delayed:
-    """Return a task that gathers (C, H, W) planes: the whole of a small image, or a sample.
+    """Return a task that makes the `Sample` of (C, H, W) planes.
 
     Parameters
     ----------
@@ -39,37 +32,31 @@ def sample_planes(
         The image. Every chunk is looked at once.
     hidden : dask array or None
         Which pixels are left out, (H, W). Those are filled, and so is NaN.
-    tiles, patches : bool
-        Whether the kind of the noise will be asked for, and the strength of white noise.
-    limit : float
-        Values above it are counted.
+    estimates : bool
+        Whether noise will be estimated, for which the image must not be too small.
+    pages : int
+        How many pages are sampled together.
 
     Raises
     ------
     InputError
-        If there must be patches, but the image is too small; and when it is computed, if values
-        are infinite or too large, or more than half of the pixels are left out.
+        If the image is too small; and when it is computed, if values are infinite or too large, or
+        more than half of the pixels are left out.
     """
     planes = planes.rechunk({0: -1})
-    size, step = patch_size_and_step(planes.shape) if patches else (1, 1)
-    wanted = cast(list[da.Array], sample_tiles(cast(Array, planes)))
-    if wanted[0] is planes:
+    if estimates:
+        check_size(planes.shape)
+    places = tile_places(planes.shape, pages)
+    if places[0][1] == slice(None):
         given = None if hidden is None else _in_one_piece(hidden)
-        return cast(Delayed, delayed(_checked)(_in_one_piece(planes), given))
+        return cast(Delayed, delayed(_sample_whole)(_in_one_piece(planes), given, pages))
     blocks, masks = _tasks(planes), _like(planes, hidden)
     gathered = delayed(_gather)(
         planes.shape,
         planes.dtype,
-        [delayed(Summary.of)(*pair, limit) for pair in zip(blocks, masks, strict=True)],
-        [_in_one_piece(tile) for tile in wanted] if tiles else [],
-        _tiles_of(hidden) if tiles and hidden is not None else [],
-        _in_one_piece(_patches(planes, size, step)) if patches else None,
-        _in_one_piece(_patches(hidden[np.newaxis], size, step))
-        if patches and hidden is not None
-        else None,
-        size,
-        step,
-        limit,
+        [delayed(_extremes)(*pair) for pair in zip(blocks, masks, strict=True)],
+        [_in_one_piece(planes[place]) for place in places],
+        [None if hidden is None else _in_one_piece(hidden[place[1:]]) for place in places],
     )
     return cast(Delayed, gathered)
 
@@ -79,20 +66,6 @@ def _like(planes: da.Array, hidden: da.Array | None) -> list[Delayed | None]:
     if hidden is None:
         return [None] * planes.npartitions
     return [*_tasks(hidden.rechunk(planes.chunks[1:]))]
-
-
-def _tiles_of(hidden: da.Array) -> list[Delayed]:
-    tiles = cast(list[da.Array], sample_tiles(cast(Array, hidden[np.newaxis])))
-    return [_in_one_piece(tile[0]) for tile in tiles]
-
-
-def _patches(planes: da.Array, size: int, step: int) -> da.Array:
-    """Return the patches of the grid side by side, (C, rows * size, columns * size)."""
-    rows, columns = (
-        (np.arange(0, length - size + 1, step)[:, np.newaxis] + np.arange(size)).ravel()
-        for length in planes.shape[1:]
-    )
-    return cast(da.Array, planes[:, rows][:, :, columns])
 
 
 def _in_one_piece(array: da.Array) -> Delayed:
@@ -105,63 +78,34 @@ def _tasks(array: da.Array) -> list[Delayed]:
     return cast(list[Delayed], array.to_delayed(optimize_graph=False).ravel().tolist())
 
 
-def _checked(planes: Array, given: Mask | None) -> Array:
-    """Return planes of finite values, all pixels that are left out filled."""
+def _sample_whole(planes: Array, given: Mask | None, pages: int) -> Sample:
+    """Return the sample of a small image, all pixels that are left out filled."""
     hidden = find_hidden(planes, given)
     if hidden is not None:
         check_share(int(np.count_nonzero(hidden)), hidden.size)
         planes = fill(planes, hidden)
     check_finite(planes)
-    return planes
+    return Sample.of(planes, pages)
+
+
+def _extremes(planes: Array, given: Mask | None) -> tuple[Extremes, int]:
+    """Return the extremes of a chunk, whose visible values must be finite, and what is hidden."""
+    hidden = find_hidden(planes, given)
+    values = planes if hidden is None else planes[:, ~hidden]
+    check_finite(values)
+    return Extremes.of(values), 0 if hidden is None else int(np.count_nonzero(hidden))
 
 
 def _gather(
     shape: tuple[int, int, int],
     dtype: np.dtype[Any],
-    summaries: Sequence[Summary],
+    found: Sequence[tuple[Extremes, int]],
     tiles: Sequence[Array],
-    hidden_tiles: Sequence[Mask],
-    sheet: Array | None,
-    hidden_sheet: Array | None,
-    size: int,
-    step: int,
-    limit: float,
-) -> SampledPlanes:
-    summary = Summary.merge(summaries)
-    check_share(summary.hidden, shape[1] * shape[2])
-    patches = None
-    if sheet is not None:
-        hidden = None if hidden_sheet is None else _cut(hidden_sheet, size)[0]
-        patches = replace_hidden_patches(_cut(sheet, size), hidden)
-    if tiles:
-        tiles = fill_tiles(tiles, hidden_tiles or [None] * len(tiles))
-    corners = _tile_corners(shape) if tiles else []
-    return SampledPlanes(
-        shape,
-        dtype,
-        summary,
-        dict(zip(corners, tiles, strict=True)),
-        patches,
-        step,
-        limit,
-    )
-
-
-def _cut(sheet: Array, size: int) -> Array:
-    """Return the patches of a sheet on which they lie side by side."""
-    channels, rows, columns = sheet.shape
-    return sheet.reshape(channels, rows // size, size, columns // size, size).swapaxes(2, 3)
-
-
-def _tile_corners(shape: tuple[int, int, int]) -> list[tuple[int, int]]:
-    """Return the top left corners of the tiles, which those of their coordinates begin with."""
-    _, height, width = shape
-    rows = np.broadcast_to(np.arange(height)[:, np.newaxis], shape)
-    columns = np.broadcast_to(np.arange(width), shape)
-    return [
-        (int(row[0, 0, 0]), int(column[0, 0, 0]))
-        for row, column in zip(sample_tiles(rows), sample_tiles(columns), strict=True)
-    ]
+    hidden_tiles: Sequence[Mask | None],
+) -> Sample:
+    check_share(sum(count for _, count in found), shape[1] * shape[2])
+    extremes = Extremes.merge([each for each, _ in found])
+    return Sample(shape, dtype, extremes, fill_tiles(tiles, hidden_tiles))
 
 
 def lazy_object(value: Any) -> da.Array:

@@ -47,9 +47,9 @@ def extremes(page: da.Array, hidden: da.Array | None) -> da.Array:
 
 
 def map_of_block(
-    values: Array, hidden: Mask | None, ends: tuple[float, float], span: float
+    values: Array, hidden: Mask | None, ends: tuple[float, float], magnitude: float
 ) -> SigmaMap:
-    """Return the map of a block, given the extremes of the page.
+    """Return the map of a block, given the extremes of the page's map and its largest value.
 
     Raises
     ------
@@ -60,4 +60,4 @@ def map_of_block(
         values = fill(values[np.newaxis], hidden)[0]
     if np.isnan(values).any():
         raise InputError("The sigma map is NaN at pixels that are not left out.")
-    return SigmaMap.between(values, *ends, span)
+    return SigmaMap.between(values, *ends, magnitude)

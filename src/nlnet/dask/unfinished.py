@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nlnet
-from nlnet.dask.pages import PagePlan
 from nlnet.dask.volumes import Volume
+from nlnet.denoising.plan import Plan
 from nlnet.files.settings import Settings
+from nlnet.noise.record import Noise
 
 _FOLDER = ".nlnet"
 _RUN, _PLANS, _BLOCKS = "run", "plans.json", "blocks"
@@ -31,14 +32,17 @@ def fingerprint(volume: Volume, settings: Settings, blocks: Sequence[int]) -> st
         "nlnet": nlnet.__version__,
         "source": dataclasses.asdict(volume),
         "settings": {
-            name: value
-            for name, value in dataclasses.asdict(settings).items()
-            if name not in _NO_MATTER
+            name: value for name, value in vars(settings).items() if name not in _NO_MATTER
         },
         "model": _model_digest(settings.model),
         "blocks": list(blocks),
     }
-    return hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(told, default=_in_words, sort_keys=True).encode()).hexdigest()
+
+
+def _in_words(value: object) -> str:
+    """Return all that there is to a value of the settings."""
+    return value.to_json() if isinstance(value, Noise) else repr(value)
 
 
 def _model_digest(model: str | os.PathLike[str]) -> str:
@@ -82,20 +86,20 @@ class Unfinished:
             return set()
         return {tuple(map(int, name.split("-"))) for name in names}
 
-    def keep_plans(self, plans: Sequence[PagePlan]) -> None:
+    def keep_plans(self, plans: Sequence[Plan]) -> None:
         """Keep what was found out about the pages, which takes a while."""
         place = self._folder / _PLANS
         unfinished = place.with_suffix(".tmp")
         unfinished.write_text(json.dumps([plan.to_json() for plan in plans]), "utf-8")
         os.replace(unfinished, place)
 
-    def plans(self) -> list[PagePlan] | None:
+    def plans(self) -> list[Plan] | None:
         """Return what an earlier run found out, None if there is nothing."""
         try:
             kept = json.loads((self._folder / _PLANS).read_text("utf-8"))
         except OSError:
             return None
-        return [PagePlan.from_json(plan) for plan in kept]
+        return [Plan.from_json(plan) for plan in kept]
 
     def forget(self) -> None:
         """Leave nothing but the output: it is finished."""

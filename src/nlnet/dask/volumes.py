@@ -59,6 +59,12 @@ class Volume:
     channel_axis: int | None
 
     @property
+    def noise_axis(self) -> int | None:
+        """The axis of pages that differ in their noise: the channels, if the file names them."""
+        names = [name.lower() for name in self.axes[: self.stacked]]
+        return names.index("c") if "c" in names else None
+
+    @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)

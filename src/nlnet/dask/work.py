@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from nlnet.dask.pages import PagePlan
-from nlnet.denoising.coarse_to_fine import scales_for
-from nlnet.denoising.removal import Network
+from nlnet.arrays import Array
+from nlnet.denoising.camera import Place, scales_of
+from nlnet.denoising.network import Network
+from nlnet.denoising.plan import Plan
 from nlnet.denoising.strength import Shares
-from nlnet.model.loading import ModelLike, choose_model
-from nlnet.noise.deciding import pyramid_sigmas
+from nlnet.model.loading import ModelLike
+from nlnet.noise.record import Camera
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,15 +56,21 @@ class Work:
 
     def network(self) -> Network:
         """Return what removes noise."""
-        return Network(
-            choose=lambda sigma: choose_model(self.model, self.shape[0], sigma, self.quality),
-            threads=self.threads,
-            max_memory=self.max_memory,
-            device=self.device,
-        )
+        machine = self.threads, self.max_memory, self.device
+        return Network.of(self.model, self.shape[0], self.quality, *machine)
 
-    def sigmas(self, plan: PagePlan) -> tuple[float, ...]:
-        """Return the sigma to remove at each scale; empty if the noise is not correlated."""
-        if plan.idle or not plan.noise.correlated:
-            return ()
-        return pyramid_sigmas(plan.noise)[: scales_for(self.shape, len(plan.noise.octaves))]
+    def scales(self, plan: Plan) -> int:
+        """Return at how many scales noise is removed; 0 if it is not correlated."""
+        if plan.idle or not isinstance(plan.noise, Camera):
+            return 0
+        return scales_of(plan.noise, self.shape)
+
+    def place(self, scale: int, rows: Array, columns: Array) -> Place:
+        """Return where in the image, at some scale, these rows and columns are."""
+        size = self.shape[1] >> scale, self.shape[2] >> scale
+        return Place(scale, size, (int(rows[0]), int(columns[0])))
+
+    def shares_at(self, scale: int) -> Shares:
+        """Return how much is removed at a scale: blending is for the full size only."""
+        luma, chroma = self.shares
+        return self.shares if scale == 0 else (max(luma, 1.0), max(chroma, 1.0))

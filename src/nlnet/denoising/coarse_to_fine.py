@@ -1,22 +1,11 @@
-"""Removing correlated noise from coarse to fine: smaller versions of the image come first.
-
-At half the size, the noise of neighboring pixels is less alike, and blotches are as small as grain.
-There the networks for white noise remove them; what they changed is enlarged and added to the full
-image, whose noise has lost its low frequencies then; the same network removes the rest. The idea is
-that of M. Lebrun, M. Colom, J.-M. Morel, "The Noise Clinic: a blind image denoising algorithm",
-Image Processing On Line (2015).
-"""
+"""Smaller versions of an image, and what was changed in them at the full size."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array, ReadRows, WriteRows
-from nlnet.progress import Report, part
+from nlnet.arrays import Array, ReadRows
 
 Planes = npt.NDArray[np.float32]
 
@@ -25,20 +14,6 @@ _LEAST_SIDE = 16
 
 _BAND = 256
 """Rows that are halved at a time, so that no second copy of a large image is made."""
-
-
-class Denoise(Protocol):
-    """What removes white noise from rows of an image."""
-
-    def __call__(
-        self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, int, int],
-        sigma: float,
-        report: Report,
-    ) -> None:
-        """Read rows whose noise has this sigma, and write them denoised."""
 
 
 def scales_for(shape: tuple[int, int, int], wanted: int) -> int:
@@ -54,55 +29,6 @@ def memory_of(shape: tuple[int, int, int], scales: int) -> int:
     channels, height, width = shape
     return sum(
         2 * 4 * channels * (height >> scale) * (width >> scale) for scale in range(1, scales)
-    )
-
-
-def remove_correlated(
-    planes: Array,
-    write: WriteRows,
-    sigmas: Sequence[float],
-    denoise: tuple[Denoise, Denoise],
-    report: Report,
-) -> None:
-    """Denoise (C, H, W) planes at several scales, and write the rows of the result.
-
-    Parameters
-    ----------
-    planes : (C, H, W) array
-        The noisy image, of any dtype.
-    write : callable
-        ``write(first, rows)`` takes rows of the result.
-    sigmas : sequence of float
-        Standard deviation of the noise at the full size, at half the size, and so on.
-    denoise : pair of callables
-        What removes the noise at the full size, and at all others.
-    report : callable
-        Called with the share of the work done.
-    """
-    channels, height, width = planes.shape
-    whole, smaller = denoise
-    change: Planes | None = None
-    own_share = 1.0
-    if len(sigmas) > 1:
-        own_share = 0.75  # a quarter of the pixels takes a quarter of the rest, and so on
-        half = halve(planes)
-        change = np.empty_like(half)
-        remove_correlated(
-            half,
-            _writer(change),
-            sigmas[1:],
-            (smaller, smaller),
-            part(report, 0.0, 1 - own_share),
-        )
-        change -= half
-        del half
-
-    whole(
-        corrected(planes, change),
-        write,
-        (channels, height, width),
-        sigmas[0],
-        part(report, 1 - own_share, own_share),
     )
 
 
@@ -160,10 +86,3 @@ def _neighbors(
     below = np.floor(at).astype(np.intp)
     share = (at - below).astype(np.float32)
     return (np.clip(below, 0, size - 1), np.clip(below + 1, 0, size - 1)), share
-
-
-def _writer(target: Planes) -> WriteRows:
-    def write(first: int, rows: Array) -> None:
-        target[:, first : first + rows.shape[1]] = rows
-
-    return write

@@ -8,43 +8,23 @@ scaled so that their noise is the one the model was trained for. The module is n
 from __future__ import annotations
 
 import warnings
-from typing import cast
+from collections.abc import Iterator
 
-import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU, check_device
-from nlnet.denoising.removal import Network, remove_noise
-from nlnet.denoising.sigma_map import is_map, read_map
+from nlnet.denoising.network import Network
+from nlnet.denoising.page import denoise_page
+from nlnet.denoising.plan import Plan, Request
+from nlnet.denoising.sigma_map import is_map
 from nlnet.denoising.strength import Strength, check_strength
-from nlnet.errors import Cancelled, InputError
-from nlnet.inputs import (
-    DATA_RANGES,
-    check_channel_axis,
-    check_count,
-    check_dtype,
-    check_finite,
-    find_data_range,
-    from_planes,
-    to_planes,
-)
-from nlnet.masks import fill_hidden, with_mask_of
-from nlnet.model.loading import AUTO, ModelLike, check_quality, choose_model
-from nlnet.noise.deciding import decide_noise
-from nlnet.noise.record import Noise
+from nlnet.errors import Cancelled
+from nlnet.inputs import check_count
+from nlnet.masks import read_planes
+from nlnet.model.loading import AUTO, ModelLike, check_quality
+from nlnet.noise.record import Noise, NoNoise
 from nlnet.progress import Progress, Report, ignore
-
-_EXPLAINED = 6.0
-"""Standard deviations of the noise by which values may leave the data range."""
-
-FAR_ABOVE = 1.5
-_FAR_SHARE = 1e-3
-"""If a larger share of the data is above 1.5 times the given range, the range is wrong."""
-
-
-class UnclippedWarning(UserWarning):
-    """Says that nothing is clipped, because values lie far outside of the data range."""
 
 
 def denoise(
@@ -76,18 +56,19 @@ def denoise(
         values may lie outside the data range, as noisy values do. The computation is in float32,
         whatever the dtype.
     sigma : float or array, optional
-        Standard deviation of white noise in the units of the image, above 0 and at most
-        `data_range`; with ``noise="camera"``, that of the correlated noise. If white noise is not
-        equally strong everywhere, a map (H, W) with the sigma of every pixel: the image is then
-        denoised at several strengths, a factor of 1.2 apart, each where the map needs it.
+        Standard deviation of white noise in the units of the image; with ``noise="camera"``, that
+        of the correlated noise. If white noise is not equally strong everywhere, a map (H, W) with
+        the sigma of every pixel: the image is then denoised at several strengths, a factor of 1.2
+        apart, each where the map needs it.
     noise : str or Noise, optional
         What the noise is. By default, `nlnet.estimate_noise` estimates it; an image without noise
         is returned unchanged, with a warning. ``"white"``, ``"poisson"`` (photon noise) and
         ``"camera"`` set the kind, and only its strength is estimated. A record, such as
         ``nlnet.Noise.poisson(gain, read)``, sets both.
     strength : float or pair of floats, optional
-        Share of the noise to remove, from 0 to 1; for color images also a pair, for luma (grain)
-        and chroma (color blotches).
+        How much of the noise to remove, from 0 to 2: 1 is what was found or given. Less blends the
+        result with the image, and more takes more than that. For color images also a pair, for
+        luma (grain) and chroma (color blotches).
     mask : array of bool, optional
         (H, W), True for pixels to leave out. Masked arrays bring their own mask, and NaN is always
         left out. Such pixels do not influence the others and are returned unchanged. At most half
@@ -102,8 +83,9 @@ def denoise(
         Which model ``"auto"`` is: ``"fast"`` (the default), or ``"best"``, which takes longer. Not
         together with another model.
     data_range : float, optional
-        The value of white; black is 0. By default 255 for uint8, 65535 for uint16, 1.0 for
-        floating images, and the range of the data for other integers.
+        The value of white, to which the result is clipped; black is 0. By default 255 for uint8,
+        65535 for uint16, 1.0 for floating images, and the range of the data for other integers. It
+        does not change what is removed: that depends on what the values fill.
     channel_axis : int, optional
         The axis of a 3-D image that holds its 3 channels (or its only one); by default the last.
     clip : bool, optional
@@ -168,89 +150,59 @@ def denoise(
     >>> stack = np.zeros((3, 32, 32), np.uint16)
     >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
     """
-    pixels = np.asarray(image)
-    check_dtype(pixels)
-    axis = check_channel_axis(pixels, channel_axis)
-    planes, hidden = fill_hidden(image, mask, axis)
-    span = find_data_range(planes, data_range)
+    page = read_planes(image, mask, channel_axis)
+    request = Request(noise, data_range, clip)
+    if not is_map(sigma):
+        request.check(sigma, page.planes.dtype)
+    check_machine(threads, max_memory, device)
+    check_quality(quality, model)
+    channels = len(page.planes)
+    denoised, findings = denoise_page(
+        page,
+        sigma,
+        request,
+        check_strength(strength, channels),
+        Network.of(model, channels, quality, threads, max_memory, device),
+        ignore if progress is None else stoppable(progress),
+    )
+    for message in warnings_of(findings.plan, given=isinstance(noise, Noise)):
+        warnings.warn(message, stacklevel=2)
+    return denoised
+
+
+def check_machine(threads: int | None, max_memory: int | None, device: str) -> None:
+    """Raise InputError unless the work can be done with that."""
     check_count("threads", threads)
     check_count("max_memory", max_memory)
-    shares = check_strength(strength, len(planes))
-    check_finite(planes)
     check_device(device)
-    check_quality(quality, model)
 
-    report = ignore if progress is None else _stoppable(progress)
-    sigma_map = None
-    if is_map(sigma):
-        sigma_map = read_map(cast(Array, sigma), noise, planes.shape[1:], span, hidden)
-        decided = Noise.white(sigma_map.high)
-    else:
-        decided = decide_noise(planes, span, cast(float | None, sigma), noise)
-    if decided.kind == "none":
+
+def warnings_of(plan: Plan, *, given: bool) -> Iterator[str]:
+    """Yield what users of arrays are warned of; `given` tells whether the noise was a record."""
+    if isinstance(plan.noise, NoNoise):
         reason = (
             "the noise record says that there is none worth removing"
-            if decided is noise
-            else f"its noise is estimated as {decided.strength:.3g}, too little to remove for a "
-            f"data range of {span:g}"
+            if given
+            else f"its noise is estimated as {plan.noise.sigma:.3g}, too little to remove"
         )
-        warnings.warn(f"The image comes back as it is: {reason}.", stacklevel=2)
-    if nothing_to_remove(decided, span):
-        report(1.0)
-        return with_mask_of(image, pixels.copy())
-    network = Network(
-        choose=lambda sigma: choose_model(model, len(planes), sigma, quality),
-        threads=threads,
-        max_memory=max_memory,
-        device=device,
-    )
-    box = find_box(planes, span, decided, clip, data_range)
-    restored = remove_noise(
-        planes, decided, span, box, shares, network, report, sigma_map=sigma_map
-    )
-    if hidden is not None:
-        restored[:, hidden] = to_planes(pixels, axis)[:, hidden]
-    return with_mask_of(image, from_planes(restored, axis))
+        yield f"The image comes back as it is: {reason}."
+    if plan.unclipped:
+        yield unclipped_warning(plan)
 
 
-def nothing_to_remove(noise: Noise, span: float) -> bool:
-    """Tell whether there is no noise, or less than float32 can tell apart from none."""
-    negligible = noise.sigma is not None and noise.sigma <= span * np.finfo(np.float32).eps
-    return noise.kind == "none" or bool(negligible)
-
-
-def find_box(
-    planes: Array, span: float, noise: Noise, clip: bool | None, data_range: float | None
-) -> tuple[float, float] | None:
-    """Return the values that the estimate is kept in; None for no limits."""
-    if (clip is not None and not clip) or not planes.size:
-        return None
-    low, high = float(planes.min()), float(planes.max())
-    excess = _EXPLAINED * noise.sigma_at(0.0), _EXPLAINED * noise.sigma_at(span)
-    if data_range is not None:
-        limit = max(FAR_ABOVE * span, span + excess[1])
-        if np.count_nonzero(planes > limit) > _FAR_SHARE * planes.size:
-            raise InputError(
-                f"The data range is given as {span:g}, but the image has values up to {high:g}; "
-                "give the data range that it really has (data_range, --data-range)."
-            )
-    if clip:
-        return 0.0, span
-    if data_range is None and DATA_RANGES[planes.dtype.newbyteorder("=")] is None:
-        return None
-    if -excess[0] <= low and high <= span + excess[1]:
-        return 0.0, span
-    warnings.warn(
+def unclipped_warning(plan: Plan) -> str:
+    """Say that nothing is clipped, and why."""
+    low, high = plan.values
+    return (
         f"The image has values from {low:g} to {high:g}, which noise around a range from 0 to "
-        f"{span:g} does not explain: nothing is clipped (clip=True clips, data_range says what "
-        "white is).",
-        UnclippedWarning,
-        stacklevel=3,
+        f"{plan.white:g} does not explain: nothing is clipped (clip=True clips, data_range says "
+        "what white is)."
     )
-    return None
 
 
-def _stoppable(progress: Progress) -> Report:
+def stoppable(progress: Progress) -> Report:
+    """Return a report that raises `Cancelled` when the progress function returns False."""
+
     def report(share: float) -> None:
         # Only False itself: a function that returns nothing wants the work to go on.
         if progress(share) is False:

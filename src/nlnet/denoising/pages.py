@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -12,9 +11,6 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.denoising.sigma_map import is_map
 from nlnet.errors import InputError
-from nlnet.inputs import DATA_RANGES, check_data_range, check_dtype
-from nlnet.noise.deciding import check_request
-from nlnet.noise.record import Noise
 
 Sigma: TypeAlias = float | npt.ArrayLike | None
 """One standard deviation for all pages, one for each, maps of it, or None to estimate it."""
@@ -73,13 +69,62 @@ def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
     return sigmas
 
 
-def check_pages(
-    sigmas: Array, noise: str | Noise | None, dtype: np.dtype[Any], data_range: float | None
-) -> None:
-    """Raise InputError for mistakes that can be found without looking at a page."""
-    check_dtype(np.empty(0, dtype))
-    span = DATA_RANGES[dtype.newbyteorder("=")]
-    if data_range is not None:
-        span = check_data_range(data_range)
-    for sigma in sigmas.ravel():
-        check_request(sigma, noise, math.inf if span is None else span)
+def series_of_pages(pages: tuple[int, ...], along: int | None) -> list[list[tuple[int, ...]]]:
+    """Return the indices of the pages of every series; without an axis, each page is one.
+
+    Raises
+    ------
+    InputError
+        If there is no such axis in front of the pages.
+
+    Examples
+    --------
+    >>> series_of_pages((2, 2), 0)
+    [[(0, 0), (1, 0)], [(0, 1), (1, 1)]]
+    """
+    if along is None:
+        return [[index] for index in np.ndindex(pages)]
+    if not isinstance(along, int | np.integer) or not 0 <= along < len(pages):
+        raise InputError(
+            f"along is {along!r}, but must be an axis in front of the pages, which are of shape "
+            f"{pages}: 0 is the first one."
+        )
+    before, after = pages[:along], pages[along + 1 :]
+    return [
+        [(*index[:along], number, *index[along:]) for number in range(pages[along])]
+        for index in np.ndindex((*before, *after))
+    ]
+
+
+def groups_of_pages(
+    pages: tuple[int, ...], noise_axis: int | None, *, per_page: bool
+) -> npt.NDArray[np.intp]:
+    """Return which pages have their noise in common: pages with the same number.
+
+    Parameters
+    ----------
+    pages : tuple of int
+        Lengths of the axes in front of the pages.
+    noise_axis : int or None
+        The one whose pages differ.
+    per_page : bool
+        Whether all do.
+
+    Raises
+    ------
+    InputError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> groups_of_pages((3, 2), 1, per_page=False).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
+    if noise_axis is not None and noise_axis not in range(len(pages)):
+        raise InputError(
+            f"noise_axis is {noise_axis!r}, but must be None, or one of the {len(pages)} axes in "
+            "front of the images."
+        )
+    if per_page:
+        return np.arange(int(np.prod(pages)), dtype=np.intp).reshape(pages)
+    return np.zeros(pages, np.intp) if noise_axis is None else np.indices(pages)[noise_axis]

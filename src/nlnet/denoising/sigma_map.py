@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, ReadRows, WriteRows
-from nlnet.denoising.coarse_to_fine import Denoise
+from nlnet.denoising.network import Network
 from nlnet.errors import InputError
 from nlnet.masks import Mask, fill
 from nlnet.network.config import NetworkConfig
-from nlnet.noise.deciding import check_request
-from nlnet.noise.record import Noise
 from nlnet.progress import Report, part
 
 Region = tuple[slice, slice]
@@ -98,40 +96,35 @@ class SigmaMap:
         return shares
 
     @classmethod
-    def between(cls, values: Array, low: float, high: float, span: float) -> SigmaMap:
-        """Return a map for an image of that data range; float32 must tell its noise from none."""
-        least = smallest(span)
+    def between(cls, values: Array, low: float, high: float, magnitude: float) -> SigmaMap:
+        """Return a map for an image of such values; float32 must tell their noise from none."""
+        least = magnitude * float(np.finfo(np.float32).eps)
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float32)
         return cls(values, max(low, least), max(high, least))
 
 
 def read_map(
-    sigma: npt.ArrayLike,
-    noise: str | Noise | None,
-    shape: tuple[int, int],
-    span: float,
-    hidden: Mask | None,
+    sigma: npt.ArrayLike, shape: tuple[int, ...], hidden: Mask | None, magnitude: float
 ) -> SigmaMap:
     """Return the map that a user gives for an image.
 
     Parameters
     ----------
-    sigma, noise
+    sigma
         As for `nlnet.denoise`.
     shape : (H, W)
         That of the image.
-    span : float
-        Its data range.
     hidden : (H, W) array of bool or None
         The pixels that are left out; there the map may be NaN.
+    magnitude : float
+        The largest value of the image.
 
     Raises
     ------
     InputError
         If it cannot be used.
     """
-    check_map_noise(noise)
     values = np.asarray(sigma)
     check_map_dtype(values.dtype)
     if values.shape != shape:
@@ -144,19 +137,8 @@ def read_map(
     if not values.size:
         raise InputError(f"The image has shape {shape}, which is empty.")
     low, high = float(values.min()), float(values.max())
-    check_extremes(low, high, span)
-    return SigmaMap.between(values, low, high, span)
-
-
-def check_map_noise(noise: str | Noise | None) -> None:
-    """Raise InputError unless the noise may have a map: white noise only."""
-    check_request(None, noise, math.inf)
-    if isinstance(noise, Noise):
-        raise InputError("Both a map of sigma and a noise record are given, but one says all.")
-    if noise not in (None, "white"):
-        raise InputError(
-            f"sigma is a map, which is for white noise, but the noise is given as {noise!r}."
-        )
+    check_extremes(low, high, math.inf)
+    return SigmaMap.between(values, low, high, magnitude)
 
 
 def check_map_dtype(dtype: np.dtype[Any]) -> None:
@@ -165,28 +147,19 @@ def check_map_dtype(dtype: np.dtype[Any]) -> None:
         raise InputError(f"The dtype of the sigma map is {dtype}, but must be one of real numbers.")
 
 
-def check_extremes(low: float, high: float, span: float) -> None:
+def check_extremes(low: float, high: float, most: float) -> None:
     """Raise InputError unless a map with these extremes can be the noise of an image."""
     # Written so that NaN does not pass.
-    if not (low > 0 and high <= span):
+    if not (low > 0 and high <= most and high < math.inf):
+        bound = "finite" if math.isinf(most) else f"at most the data range, {most:g}"
         raise InputError(
-            f"The sigma map has values from {low:g} to {high:g}, but they must be above 0 and at "
-            f"most the data range, {span:g}; a mask leaves pixels as they are."
+            f"The sigma map has values from {low:g} to {high:g}, but they must be above 0 and "
+            f"{bound}; a mask leaves pixels as they are."
         )
 
 
-def smallest(span: float) -> float:
-    """Return the sigma below which float32 cannot tell noise from none."""
-    return span * float(np.finfo(np.float32).eps)
-
-
 def remove_varying(
-    planes: Array,
-    write: WriteRows,
-    sigma_map: SigmaMap,
-    config_at: Callable[[float], NetworkConfig],
-    denoise: Denoise,
-    report: Report,
+    planes: Array, write: WriteRows, sigma_map: SigmaMap, network: Network, report: Report
 ) -> None:
     """Denoise (C, H, W) planes whose noise varies, and write the rows of the result.
 
@@ -198,23 +171,25 @@ def remove_varying(
         ``write(first, rows)`` takes rows of the result.
     sigma_map : SigmaMap
         The noise of every pixel.
-    config_at : callable
-        Returns the sizes of the network for a sigma: how far it looks.
-    denoise : callable
+    network : Network
         Removes noise of one strength.
     report : callable
         Called with the share of the work done.
     """
-    channels, height, width = planes.shape
+    _, height, width = planes.shape
     levels = sigma_map.levels
     if len(levels) == 1:
-        denoise(lambda a, b: planes[:, a:b], write, (channels, height, width), levels[0], report)
+        network.run(lambda a, b: planes[:, a:b], write, planes.shape, levels[0], report)
         return
+    network = network.beside(
+        memory_of(planes.shape), "the sums over several strengths", planes.shape
+    )
+    configs = [network.model_for(sigma).config for sigma in levels]
     shares = sigma_map.shares()
     work = [
-        (number, region, _widened(region, config_at(sigma), (height, width)))
-        for number, sigma in enumerate(levels)
-        for region in _regions(np.abs(shares - number) < 1, 2 * config_at(sigma).reach)
+        (number, region, _widened(region, config, (height, width)))
+        for number, config in enumerate(configs)
+        for region in _regions(np.abs(shares - number) < 1, 2 * config.reach)
     ]
     total = sum(_area(wide) for _, _, wide in work)
     blended = np.zeros(planes.shape, np.float32)
@@ -222,7 +197,7 @@ def remove_varying(
     for number, region, wide in work:
         cut = planes[:, wide[0], wide[1]]
         share = _area(wide) / total
-        denoise(
+        network.run(
             _reader(cut),
             _adder(blended, shares, number, region, wide),
             cut.shape,
@@ -234,7 +209,7 @@ def remove_varying(
         write(first, blended[:, first : first + _BAND])
 
 
-def memory_of(shape: tuple[int, int, int]) -> int:
+def memory_of(shape: tuple[int, ...]) -> int:
     """Return how many bytes the blended image and the shares take, at most."""
     channels, height, width = shape
     return 4 * (channels + 3) * height * width  # with what tells where a level is wanted

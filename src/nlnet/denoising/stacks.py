@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import functools
-import math
-import sys
+import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import denoise
-from nlnet.denoising.pages import Sigma, check_pages, sigma_of_pages, split_sigma
-from nlnet.denoising.sigma_map import check_map_noise
-from nlnet.denoising.strength import Strength
-from nlnet.errors import InputError, about
-from nlnet.inputs import check_finite
-from nlnet.masks import fill_hidden, with_mask_of
+from nlnet.denoising.image import check_machine, stoppable, warnings_of
+from nlnet.denoising.network import Network
+from nlnet.denoising.page import denoise_page, plan_page
+from nlnet.denoising.pages import (
+    Sigma,
+    groups_of_pages,
+    series_of_pages,
+    sigma_of_pages,
+    split_sigma,
+)
+from nlnet.denoising.plan import Plan, Request, check_map_noise
+from nlnet.denoising.series_pages import PlannedPage, denoise_series
+from nlnet.denoising.stack_pages import StackPages, as_array, map_of
+from nlnet.denoising.strength import Shares, Strength, check_strength
+from nlnet.errors import about
 from nlnet.model.loading import AUTO, ModelLike, check_quality
-from nlnet.noise.common import find_common_noise
 from nlnet.noise.record import Noise
-from nlnet.progress import Progress, ignore, one_of
+from nlnet.progress import Progress, Report, ignore, one_of
 
 
 def denoise_stack(
@@ -29,7 +35,9 @@ def denoise_stack(
     sigma: Sigma = None,
     *,
     noise: str | Noise | None = None,
-    per_page: bool = True,
+    per_page: bool = False,
+    noise_axis: int | None = None,
+    along: int | None = None,
     strength: Strength = 1.0,
     mask: Any = None,
     rgb: bool | None = None,
@@ -45,7 +53,8 @@ def denoise_stack(
     """Remove the noise of every image of an array.
 
     It takes the data of an image layer of napari as it is: a single image, a stack, a movie, gray
-    or RGB. Each page is an image of its own, so neither z nor time is smoothed.
+    or RGB. Each page is an image of its own, so neither z nor time is smoothed, unless you say
+    along which axis pages show nearly the same.
 
     Parameters
     ----------
@@ -62,9 +71,18 @@ def denoise_stack(
         As for :func:`nlnet.denoise`: ``"white"``, ``"poisson"``, ``"camera"`` or a record. By
         default it is estimated.
     per_page : bool, optional
-        Whether noise that is not given is estimated for every page separately. False estimates it
-        once, from a sample of up to 8 pages: for stacks whose pages were all taken in the same way,
-        so that no page looks smoother than its neighbors.
+        Whether noise that is not given is estimated for every page separately: for pages that have
+        nothing in common. By default it is estimated once, from a sample of up to 8 pages, so that
+        no page looks smoother than its neighbors.
+    noise_axis : int, optional
+        The axis in front whose pages differ in their noise, such as the channels of a microscope:
+        it is then estimated once for every index of that axis.
+    along : int, optional
+        The axis in front along which pages are neighbors, such as the time of a movie or the depth
+        of a stack: 0 for the first one. Each page is then merged with the four before and the four
+        after it, moved to where they show the same, before the rest of the noise is removed. What
+        only one page shows stays in that page. By default every page is denoised by itself. A page
+        that is all NaN stays as it is.
     strength : float or pair of floats, optional
         As for :func:`nlnet.denoise`.
     mask : array of bool, optional
@@ -105,161 +123,92 @@ def denoise_stack(
 
     >>> denoised = nlnet.denoise_stack(movie[0], [0.1, 0.1, 0.12])
     """
-    data = _as_array(stack)
-    image_axes = 3 if _holds_colors(data.shape, rgb) else 2
-    pages: tuple[int, ...] = data.shape[:-image_axes]
-    sigma, maps = split_sigma(sigma, pages, data.shape[-image_axes:][:2])
-    if maps is not None:
+    pages = StackPages(stack, rgb, mask)
+    sigma, maps = split_sigma(sigma, pages.shape, pages.size)
+    sigmas = sigma_of_pages(sigma, pages.shape)
+    request = Request(noise, data_range, clip)
+    if maps is None:
+        for each in sigmas.ravel():
+            request.check(each, pages.data.dtype)
+    else:
         check_map_noise(noise)
-        maps = _as_array(maps)
-    sigmas = sigma_of_pages(sigma, pages)
-    masks = _Masks(mask, data.shape, image_axes)
+        maps = as_array(maps)
+    check_machine(threads, max_memory, device)
     check_quality(quality, model)
-    check_pages(sigmas, noise, np.dtype(data.dtype), data_range)
-    count = math.prod(pages)
-    given = sigma is not None or maps is not None
-    if not given and not per_page and not isinstance(noise, Noise) and count > 0:
-        noise = _find_common_noise(data, pages, image_axes, noise, masks, data_range)
-    denoise_page = functools.partial(
-        denoise,
-        noise=noise,
-        strength=strength,
-        model=model,
-        quality=quality,
-        data_range=data_range,
-        clip=clip,
-        threads=threads,
-        max_memory=max_memory,
-        device=device,
-    )
-    denoised = np.empty(data.shape, data.dtype)
-    for number, index in enumerate(np.ndindex(pages)):
-        page = _read_page(data, index)
-        image = _without_alpha(page, image_axes)
-        with about(_page(number, count)):
-            result = denoise_page(
-                image,
-                sigmas.item(index) if maps is None else _map_of(maps, index),
-                mask=masks.of(index),
-                progress=one_of(progress or ignore, number, count),
+    groups = groups_of_pages(pages.shape, noise_axis, per_page=per_page or maps is not None)
+    network = Network.of(model, pages.channels, quality, threads, max_memory, device)
+    shares = check_strength(strength, pages.channels)
+    report = ignore if progress is None else stoppable(progress)
+    work = _Work(pages, sigmas, maps, groups, request, shares, network)
+    series = series_of_pages(pages.shape, along)
+    for number, indices in enumerate(series):
+        part = one_of(report, number, len(series))
+        if along is None:
+            work.denoise_alone(indices[0], part)
+        else:
+            work.denoise_along(indices, part)
+    given = isinstance(noise, Noise)
+    told = dict.fromkeys(text for plan in work.done for text in warnings_of(plan, given=given))
+    for message in told:
+        warnings.warn(message, stacklevel=2)
+    return pages.result()
+
+
+@dataclasses.dataclass(eq=False)
+class _Work:
+    """What denoising pages takes; parameters as in `denoise_stack`, checked."""
+
+    pages: StackPages
+    sigmas: Array
+    maps: Any
+    groups: Array
+    request: Request
+    shares: Shares
+    network: Network
+    done: list[Plan] = dataclasses.field(default_factory=list)
+    """The plans of the pages that are denoised."""
+    _common: dict[int, Plan] = dataclasses.field(default_factory=dict)
+
+    def denoise_alone(self, index: tuple[int, ...], report: Report) -> None:
+        """Denoise a page by itself."""
+        common = self._common_plan(index)
+        page, planes = self.pages.read(index)
+        with about(self.pages.name_of(index)):
+            result, findings = denoise_page(
+                planes, self._sigma(index), self.request, self.shares, self.network, report, common
             )
-        pixels = np.array(np.ma.getdata(page))
-        _without_alpha(pixels, image_axes)[...] = np.ma.getdata(result)
-        if isinstance(page, np.ma.MaskedArray) and not isinstance(denoised, np.ma.MaskedArray):
-            denoised = np.ma.MaskedArray(denoised, fill_value=page.fill_value)
-        denoised[index] = with_mask_of(page, pixels)
-    return _like(stack, denoised) if _is_tensor(stack) else denoised
+        self.pages.write(index, page, result)
+        self.done.append(findings.plan)
 
-
-class _Masks:
-    """The mask that is given, page by page.
-
-    Raises
-    ------
-    InputError
-        If its shape fits neither one page nor all of them.
-    """
-
-    def __init__(self, mask: Any, shape: tuple[int, ...], image_axes: int) -> None:
-        self._mask = None if mask is None else _as_array(mask)
-        self._for_all = False
-        if self._mask is None:
-            return
-        pages, image = shape[:-image_axes], shape[-image_axes:]
-        self._for_all = self._mask.shape == image[:2]
-        wanted = [image[:2], (*pages, *image[:2]), shape]
-        if self._mask.shape not in wanted:
-            listed = " or ".join(dict.fromkeys(map(str, wanted)))
-            raise InputError(f"The mask has shape {self._mask.shape}, but must be {listed}.")
-        self._colors = image_axes == 3 and self._mask.shape == shape
-
-    def of(self, index: tuple[int, ...]) -> Any:
-        """Return the mask of a page, None if there is none."""
-        if self._mask is None or self._for_all:
-            return self._mask
-        mask = _read_page(self._mask, index)
-        return _without_alpha(mask, 3) if self._colors else mask
-
-
-def _map_of(maps: Any, index: tuple[int, ...]) -> Array:
-    """Return the map of sigma of a page."""
-    return _read_page(maps, () if maps.ndim == 2 else index)
-
-
-def _read_page(data: Any, index: tuple[int, ...]) -> Array:
-    """Return a page in memory; of masked arrays, also of dask's, with its mask."""
-    page = data[index]
-    return np.asanyarray(page.compute() if hasattr(page, "compute") else page)
-
-
-def _without_alpha(page: Array, image_axes: int) -> Array:
-    """Return a view of what is denoised of a page: alpha stays as it is."""
-    return page[..., :3] if image_axes == 3 else page
-
-
-def _page(number: int, count: int) -> str:
-    """Return what errors call a page, empty if it is the only one."""
-    return "" if count == 1 else f"Page {number + 1} of {count}"
-
-
-def _find_common_noise(
-    data: Any,
-    pages: tuple[int, ...],
-    image_axes: int,
-    kind: str | None,
-    masks: _Masks,
-    data_range: float | None,
-) -> Noise:
-    """Estimate the noise of all pages from some of them."""
-    count = math.prod(pages)
-
-    def planes_of(number: int) -> Array:
-        index = tuple(map(int, np.unravel_index(number, pages)))
-        image = _without_alpha(_read_page(data, index), image_axes)
-        with about(_page(number, count)):
-            planes, _ = fill_hidden(image, masks.of(index), -1 if image_axes == 3 else None)
-            check_finite(planes)
-        return planes
-
-    return find_common_noise(count, planes_of, data_range, kind)
-
-
-def _holds_colors(shape: tuple[int, ...], rgb: bool | None) -> bool:
-    fits = len(shape) > 2 and shape[-1] in (3, 4)
-    if rgb and not fits:
-        raise InputError(
-            f"The stack has shape {shape}, but with rgb the last of three or more axes must be 3 "
-            "(RGB) or 4 (RGBA)."
+    def denoise_along(self, indices: list[tuple[int, ...]], report: Report) -> None:
+        """Denoise pages that are neighbors."""
+        pages = denoise_series(
+            len(indices), lambda at: self._plan(indices[at]), self.shares, self.network, report
         )
-    if len(shape) < 2:
-        raise InputError(
-            f"The stack has shape {shape}, but must be (..., H, W) for gray or (..., H, W, 3) "
-            "for RGB."
-        )
-    return fits if rgb is None else rgb
+        for index, result in zip(indices, pages, strict=True):
+            page = self.pages.page(index)
+            if result is None:
+                self.pages.write(index, page, self.pages.without_alpha(page))
+            else:
+                self.pages.write(index, page, result[1])
+                self.done.append(result[0].plan)
 
+    def _plan(self, index: tuple[int, ...]) -> PlannedPage | None:
+        if self.pages.is_missing(index):
+            return None
+        common = self._common_plan(index)
+        _, planes = self.pages.read(index)
+        with about(self.pages.name_of(index)):
+            return PlannedPage(planes, *plan_page(planes, self._sigma(index), self.request, common))
 
-def _as_array(stack: Any) -> Any:
-    """Return what has pages that can be read one at a time."""
-    if _is_tensor(stack):
-        return _to_numpy(stack)
-    return stack if hasattr(stack, "shape") and hasattr(stack, "dtype") else np.asarray(stack)
+    def _common_plan(self, index: tuple[int, ...]) -> Plan | None:
+        """Return what is decided for all pages that have their noise in common with a page."""
+        group = self.groups.item(index)
+        members = np.argwhere(self.groups == group)
+        if group not in self._common and len(members) > 1:
+            sigma = self.sigmas.item(index)
+            self._common[group] = self.pages.plan_together(members, sigma, self.request)
+        return self._common.get(group)
 
-
-def _is_tensor(stack: Any) -> bool:
-    # If there is a tensor, torch is imported already; do not import it otherwise.
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(stack, torch.Tensor)
-
-
-def _to_numpy(tensor: Any) -> Array:
-    detached = tensor.detach().cpu()
-    try:
-        return np.asarray(detached.numpy())
-    except TypeError:  # bfloat16, which numpy does not have
-        return np.asarray(detached.float().numpy())
-
-
-def _like(tensor: Any, pixels: Array) -> Any:
-    """Return an array as a tensor of the dtype, and on the device, of another one."""
-    return sys.modules["torch"].from_numpy(pixels).to(tensor)
+    def _sigma(self, index: tuple[int, ...]) -> Any:
+        return self.sigmas.item(index) if self.maps is None else map_of(self.maps, index)

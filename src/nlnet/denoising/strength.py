@@ -1,4 +1,8 @@
-"""How much of the noise to remove, separately for brightness and colors."""
+"""How much of the noise to remove, separately for brightness and colors.
+
+Up to 1, the result is blended with the image. Above it, the networks are told more noise than there
+is.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,9 @@ Strength: TypeAlias = float | Sequence[float]
 
 Shares: TypeAlias = tuple[float, float]
 
+MOST = 2
+"""More is never removed: twice the noise takes most of an image's fine detail."""
+
 
 def check_strength(strength: Strength, channels: int) -> Shares:
     """Return the shares for luma and chroma.
@@ -24,7 +31,7 @@ def check_strength(strength: Strength, channels: int) -> Shares:
     Raises
     ------
     InputError
-        If they are not from 0 to 1, or there is a pair but no color.
+        If they are not from 0 to 2, or there is a pair but no color.
 
     Examples
     --------
@@ -33,8 +40,8 @@ def check_strength(strength: Strength, channels: int) -> Shares:
     """
     given = _shares(strength)
     for share in given:
-        if not 0 <= share <= 1:
-            raise InputError(f"strength is {share:g}, but must be from 0 to 1.")
+        if not 0 <= share <= MOST:
+            raise InputError(f"strength is {share:g}, but must be from 0 to {MOST}.")
     if channels == 1 and len(given) == 2:
         raise InputError("strength is a pair for luma and chroma, but the image is grayscale.")
     return given[0], given[-1]
@@ -47,8 +54,8 @@ def _shares(strength: object) -> tuple[float, ...]:
     real = all(isinstance(share, numbers.Real) and not isinstance(share, bool) for share in given)
     if not real or len(given) != 1 + several:
         raise InputError(
-            f"strength is {strength!r}, but must be a number from 0 to 1, or a pair of them for "
-            "luma and chroma."
+            f"strength is {strength!r}, but must be a number from 0 to {MOST}, or a pair of them "
+            "for luma and chroma."
         )
     return tuple(map(float, given))
 
@@ -62,7 +69,7 @@ def blend(noisy: Array, denoised: FloatArray, shares: Shares) -> FloatArray:
     >>> blend(noisy, denoised, (0.25, 0.25)).item()
     101.0
     """
-    luma, chroma = shares
+    luma, chroma = (min(share, 1.0) for share in shares)
     if luma == chroma == 1:
         return denoised
     change = denoised - noisy

@@ -1,8 +1,9 @@
 """The native engine from Python: what ``engine/`` at the root of the repository computes.
 
-`library` loads it, `memory` provides what it works in, `network` makes networks from parameter
-blocks, `jobs` runs its threads, and `tasks` are what it can do: denoise an image, find groups, and
-run stages forward and backward.
+`library` loads it, `memory` provides what it works in, `network` makes networks and eyes from
+parameter blocks, `jobs` runs its threads, and `tasks` are what it can do: denoise an image, find
+groups, run stages forward and backward, and look at tiles. `estimates` are what it finds out about
+noise.
 """
 
 from __future__ import annotations

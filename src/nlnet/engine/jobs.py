@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nlnet.engine.library import CANCELLED, DONE, IDLE, JOBS, Task, check_status, load
 from nlnet.engine.memory import Workspace, address, aligned_memory
-from nlnet.engine.network import EngineNetwork
+from nlnet.engine.network import Runnable
 from nlnet.parallel import available_cpus
 from nlnet.progress import Progress
 
@@ -33,7 +33,7 @@ def threads_for(pixels: int, threads: int | None) -> int:
     return max(1, min(wanted, pixels // _PIXELS_PER_THREAD))
 
 
-def memory_needed(network: EngineNetwork, task: Task) -> int:
+def memory_needed(network: Runnable, task: Task) -> int:
     """Return how many bytes of memory a job takes."""
     size = ctypes.c_size_t()
     _make(network, task, None, size, None)
@@ -58,7 +58,7 @@ class Job:
 
     Parameters
     ----------
-    network : EngineNetwork
+    network : EngineNetwork or EngineEye
         What runs.
     task : Task
         What to do.
@@ -72,7 +72,7 @@ class Job:
 
     def __init__(
         self,
-        network: EngineNetwork,
+        network: Runnable,
         task: Task,
         arrays: Sequence[object],
         *,
@@ -204,7 +204,7 @@ class _Report:
 
 
 def _make(
-    network: EngineNetwork,
+    network: Runnable,
     task: Task,
     memory: int | None,
     size: ctypes.c_size_t,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nlnet.errors import EngineError, InputError, ModelError
 
-VERSION = 1
+VERSION = 2
 """Of the interface that is declared here: ``NLNET_ENGINE_VERSION``."""
 
 SET_VARIABLE = "NLNET_INSTRUCTION_SET"
@@ -92,15 +92,73 @@ class BackwardTask(ctypes.Structure):
     )
 
 
+class LookTask(ctypes.Structure):
+    """``nlnet_look_task``."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, "count height width"),
+        *_fields(ctypes.c_int32, "channels threads"),
+        *_fields(ctypes.c_void_p, "tiles maps"),
+    )
+
+
+class AlignTask(ctypes.Structure):
+    """``nlnet_align_task``."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, "height width"),
+        *_fields(ctypes.c_void_p, "reference other field means"),
+    )
+
+
+class Neighbour(ctypes.Structure):
+    """``nlnet_neighbour``."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, "noisy guide field"),
+        *_fields(ctypes.c_float, "gain offset"),
+    )
+
+
+class MergeTask(ctypes.Structure):
+    """``nlnet_merge_task``."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, "height width"),
+        *_fields(ctypes.c_int32, "channels count"),
+        *_fields(ctypes.c_void_p, "noisy guide"),
+        ("neighbours", ctypes.POINTER(Neighbour)),
+        *_fields(ctypes.c_int64, "first last"),
+        *_fields(ctypes.c_void_p, "merged left"),
+    )
+
+
+class Plane(ctypes.Structure):
+    """``nlnet_plane``."""
+
+    _fields_ = (("data", ctypes.c_void_p), *_fields(ctypes.c_int64, "height width"))
+
+
+class WhiteTask(ctypes.Structure):
+    """``nlnet_white_task``."""
+
+    _fields_ = (
+        ("planes", ctypes.POINTER(Plane)),
+        ("count", ctypes.c_int64),
+        *_fields(ctypes.c_double, "low high start"),
+    )
+
+
 JOBS = {
     DenoiseTask: "nlnet_denoise",
     MatchTask: "nlnet_match",
     ForwardTask: "nlnet_forward",
     BackwardTask: "nlnet_backward",
+    LookTask: "nlnet_look",
 }
 """The function that makes a job of each kind of task."""
 
-Task = DenoiseTask | MatchTask | ForwardTask | BackwardTask
+Task = DenoiseTask | MatchTask | ForwardTask | BackwardTask | LookTask
 
 
 @functools.cache
@@ -140,17 +198,30 @@ def _path() -> Path:
 def _declare(library: ctypes.CDLL) -> None:
     size = ctypes.POINTER(ctypes.c_size_t)
     handle = ctypes.POINTER(ctypes.c_void_p)
-    library.nlnet_best_set.argtypes = ()
+    library.nlnet_best_set.argtypes = library.nlnet_tile_rows.argtypes = ()
     library.nlnet_set_name.argtypes = (ctypes.c_int,)
     library.nlnet_set_name.restype = ctypes.c_char_p
     library.nlnet_network_make.argtypes = (
         *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int),
         *(ctypes.c_void_p, size, handle),
     )
+    library.nlnet_eye_make.argtypes = (
+        *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int),
+        *(ctypes.c_void_p, size, handle),
+    )
+    library.nlnet_estimate_white.argtypes = (
+        *(ctypes.POINTER(WhiteTask), ctypes.c_int),
+        *(ctypes.c_void_p, size, ctypes.POINTER(ctypes.c_double)),
+    )
     for task, name in JOBS.items():
         getattr(library, name).argtypes = (
             *(ctypes.c_void_p, ctypes.POINTER(task)),
             *(ctypes.c_void_p, size, handle),
+        )
+    for name, kind in (("align", AlignTask), ("merge", MergeTask)):
+        getattr(library, f"nlnet_{name}").argtypes = (
+            *(ctypes.c_int, ctypes.POINTER(kind)),
+            *(ctypes.c_void_p, size),
         )
     for name in ("work", "progress", "cancel", "was_cancelled"):
         getattr(library, f"nlnet_{name}").argtypes = (ctypes.c_void_p,)
@@ -185,7 +256,7 @@ def available_sets() -> list[str]:
 
 
 def describe_engine() -> str:
-    """Return the engine and its instruction set, such as "nlnet engine 1, AVX2"."""
+    """Return the engine and its instruction set, such as "nlnet engine 2, AVX2"."""
     name = load().nlnet_set_name(instruction_set()).decode()
     return f"nlnet engine {VERSION}, {name}"
 

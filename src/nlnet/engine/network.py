@@ -1,4 +1,4 @@
-"""Networks in the engine: made from a parameter block, which is checked and turned into tables."""
+"""Networks and eyes in the engine, made from a parameter block, which the engine checks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ ELEMENTS = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
 
 _SIZES = struct.Struct("<6I")
 _SIZES_AT = 16  # bytes from the block's start
+_EYE_SIZES = struct.Struct("<2I")
+_EYE_SIZES_AT = 12
 
 
 class Sizes(NamedTuple):
@@ -29,8 +31,23 @@ class Sizes(NamedTuple):
     rbf_count: int
 
 
-class EngineNetwork:
-    """A network that is ready for any number of jobs, at once too.
+class _Made:
+    """What the engine has made of a parameter block; ready for any number of jobs, at once too."""
+
+    def __init__(self, function: str, what: str, block: bytes, *options: int) -> None:
+        self.handle = ctypes.c_void_p()
+        size = ctypes.c_size_t()
+        make = getattr(load(), function)
+        given = (block, len(block), *options)
+        check_status(make(*given, None, ctypes.byref(size), None), what)
+        self._memory = aligned_memory(size.value)
+        place = address(self._memory)
+        status = make(*given, place, ctypes.byref(size), ctypes.byref(self.handle))
+        check_status(status, what)
+
+
+class EngineNetwork(_Made):
+    """A denoising network.
 
     Parameters
     ----------
@@ -48,14 +65,20 @@ class EngineNetwork:
     """
 
     def __init__(self, block: bytes, dtype: np.dtype[np.floating], instructions: int) -> None:
+        super().__init__("nlnet_network_make", "The network", block, ELEMENTS[dtype], instructions)
         self.dtype = dtype
-        self.handle = ctypes.c_void_p()
-        size = ctypes.c_size_t()
-        make = load().nlnet_network_make
-        options = (block, len(block), ELEMENTS[dtype], instructions)
-        check_status(make(*options, None, ctypes.byref(size), None), "The network")
-        self._memory = aligned_memory(size.value)
-        place = address(self._memory)
-        status = make(*options, place, ctypes.byref(size), ctypes.byref(self.handle))
-        check_status(status, "The network")
         self.sizes = Sizes(*_SIZES.unpack_from(block, _SIZES_AT))
+
+
+class EngineEye(_Made):
+    """An eye, which looks at tiles in float32; its parameters are those of `EngineNetwork`."""
+
+    def __init__(self, block: bytes, instructions: int) -> None:
+        super().__init__("nlnet_eye_make", "The eye", block, instructions)
+        levels, self.outputs = _EYE_SIZES.unpack_from(block, _EYE_SIZES_AT)
+        self.unit = 1 << levels
+        """Pixels of a tile, along a side, that are one of its maps."""
+
+
+Runnable = EngineNetwork | EngineEye
+"""What jobs are made of."""

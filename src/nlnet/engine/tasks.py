@@ -1,4 +1,4 @@
-"""What the engine does: denoise an image, find groups, run stages forward and backward.
+"""What the engine does: denoise an image, find groups, run stages both ways, look at tiles.
 
 Every function takes arrays exactly as the engine wants them, contiguous and of the network's dtype;
 other arrays are refused, with an error that says what is wrong.
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
 from nlnet.engine.jobs import Failures, Job, memory_needed, threads_for
@@ -21,14 +22,19 @@ from nlnet.engine.library import (
     BackwardTask,
     DenoiseTask,
     ForwardTask,
+    LookTask,
     MatchTask,
+    load,
 )
 from nlnet.engine.memory import Workspace, checked_address
-from nlnet.engine.network import EngineNetwork
+from nlnet.engine.network import EngineEye, EngineNetwork
 from nlnet.errors import InputError
 from nlnet.progress import Progress
 
+Array32 = npt.NDArray[np.float32]
+
 _NO_BOX: Box = (1.0, 0.0)
+_LARGEST_TILE = 1024  # pixels of a side
 
 
 def denoise(
@@ -45,7 +51,7 @@ def denoise(
     """Denoise an image that is read and written some rows at a time.
 
     The parameters are those of :func:`nlnet.network.recursion.denoise_rows`, and the height of
-    tiles: fewer rows take less memory.
+    tiles: fewer rows take less memory; 0 stands for :func:`default_tile_rows`.
     """
     failures, turn = Failures(), threading.Lock()
 
@@ -66,6 +72,11 @@ def denoise(
     task.denoised.rows = writer = callback(write)
     job = Job(network, task, (reader, writer), failures=failures)
     job.run(task.threads, progress)
+
+
+def default_tile_rows() -> int:
+    """Return the height of the tallest tiles that stay in the cache."""
+    return int(load().nlnet_tile_rows())
 
 
 def denoising_memory(
@@ -219,6 +230,48 @@ def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None
     job = Job(run.network, task, (run, cotangent, gradients), workspace=workspace)
     job.run(run.threads)
     return gradients
+
+
+def look(eye: EngineEye, tiles: Array32, threads: int | None = None) -> Array32:
+    """Return the maps, (N, outputs, H / unit, W / unit), that an eye gives of tiles.
+
+    Parameters
+    ----------
+    eye : EngineEye
+        What looks.
+    tiles : (N, C, H, W) float32 array
+        Gray (C = 1) or RGB (C = 3) on the 0-255 scale; sides are multiples of the eye's unit, up
+        to 1024.
+    threads : int, optional
+        Number of threads; by default all CPUs the process may use.
+
+    Raises
+    ------
+    InputError
+        If the tiles are not so.
+    """
+    if tiles.ndim != 4 or tiles.shape[1] not in (1, 3):
+        raise InputError(f"The tiles have shape {tiles.shape}, but must be (N, 1 or 3, H, W).")
+    count, channels, height, width = tiles.shape
+    if any(side % eye.unit or not 0 < side <= _LARGEST_TILE for side in (height, width)):
+        raise InputError(
+            f"The tiles are {width}x{height} pixels, but their sides must be multiples of "
+            f"{eye.unit} up to {_LARGEST_TILE}."
+        )
+    maps = np.empty((count, eye.outputs, height // eye.unit, width // eye.unit), np.float32)
+    if count == 0:
+        return maps
+    task = LookTask(
+        count,
+        height,
+        width,
+        channels,
+        threads_for(count * height * width, threads),
+        checked_address("The array of tiles", tiles, tiles.shape, np.float32),
+        checked_address("The array of maps", maps, maps.shape, np.float32, written=True),
+    )
+    Job(eye, task, (tiles, maps)).run(min(task.threads, count))
+    return maps
 
 
 def _check_groups(groups: Groups, radius: int) -> None:

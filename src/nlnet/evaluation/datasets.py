@@ -77,11 +77,24 @@ def luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return ((rgb @ weights + 0x8000) >> 16).astype(np.uint8)
 
 
-def read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8]:
-    """Read an 8-bit image for a network of 1 or 3 channels; gray ones see color as luma."""
+LUMA = (0.299, 0.587, 0.114)
+"""Shares of red, green and blue in the ITU-R 601 luma."""
+
+
+def read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8 | np.float32]:
+    """Read an image for a network of 1 or 3 channels; gray ones see color as luma.
+
+    Files of 8 bits give uint8, and those of 16 bits float32 from 0 to 255.
+    """
     pixels = read_image(path).pixels
-    if pixels.dtype != np.uint8:
-        raise InputError(f"{str(path)!r} is {pixels.dtype}, but evaluation takes 8-bit images.")
+    if pixels.dtype not in (np.uint8, np.uint16):
+        raise InputError(
+            f"{str(path)!r} is {pixels.dtype}, but clean images have 8 or 16 bits per channel."
+        )
     if channels == 3 and pixels.ndim == 2:
         raise ModelError(f"{str(path)!r} is grayscale, but the model is made for color images.")
-    return luma(pixels) if channels == 1 and pixels.ndim == 3 else pixels
+    to_gray = channels == 1 and pixels.ndim == 3
+    if pixels.dtype == np.uint16:
+        scaled = pixels.astype(np.float32) / np.float32(257)
+        return np.asarray(scaled @ np.array(LUMA) if to_gray else scaled, np.float32)
+    return luma(pixels) if to_gray else pixels

@@ -1,24 +1,14 @@
-"""One image file in, one out: every page on its own, alpha and metadata kept."""
+"""One image file in, one out: page by page, alpha and metadata kept."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from nlnet.arrays import Array
 from nlnet.atomic import copy_file
-from nlnet.errors import InputError, about
-from nlnet.files.one_page import (
-    CleanPage,
-    find_page_noise,
-    left_out_note,
-    remove_page_noise,
-    unclipped_note,
-)
-from nlnet.files.page_noise import find_stack_noise, name_of_page, sigmas_of_pages
+from nlnet.denoising.image import stoppable
+from nlnet.errors import InputError
+from nlnet.files.pages import denoise_pages, notes_of
 from nlnet.files.settings import Settings
 from nlnet.files.side_files import page_mask, page_sigmas
 from nlnet.images import (
@@ -26,15 +16,13 @@ from nlnet.images import (
     check_format,
     keeps_format,
     losses_of_pages,
-    read_pages,
+    read_unless_raw,
     write_pages,
 )
-from nlnet.images.raw_files import goes_to_libraw
 from nlnet.images.writing import PLAIN
-from nlnet.masks import Mask
 from nlnet.model.loading import AUTO
-from nlnet.noise.record import Noise
-from nlnet.progress import Progress, ignore, one_of
+from nlnet.noise.record import Noise, NoNoise
+from nlnet.progress import Progress, ignore
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,58 +84,35 @@ def denoise_file(
         As `nlnet.images.read_pages`, `nlnet.denoise` and `nlnet.images.write_pages`; the target is
         written as a whole or not at all.
     """
-    if goes_to_libraw(source):
+    pages = read_unless_raw(source, settings.max_pixels)
+    if pages is None:
         return _denoise_raw(source, target, settings, progress, keep_before=keep_before)
-    pages = read_pages(source, max_pixels=settings.max_pixels)
     first = pages[0]
-    check_format(target, first, len(pages), settings.writing)
-    estimated = settings.estimates
-    with about(f"{str(source)!r}"):
-        sigmas_given = sigmas_of_pages(settings.sigma, len(pages))
-    if settings.per_stack and len(pages) > 1:
-        settings = dataclasses.replace(settings, noise=_noise_of_stack(source, pages, settings))
-    results: list[ImageFile] = []
-    findings: list[_DenoisedPage] = []
-    for number in range(len(pages)):
-        page = pages[number] if number else first
-        with about(name_of_page(str(source), number, len(pages))):
-            beside = (number, len(pages), settings.max_pixels)
-            mask = page_mask(settings.mask, *beside)
-            sigma_map = page_sigmas(settings.sigma_map, *beside)
-            sigma = sigmas_given[number] if sigma_map is None else sigma_map
-            report = one_of(progress or ignore, number, len(pages))
-            done = _denoise_page(page, sigma, settings, mask, report)
-        results.append(_for_writing(page, done.clean.pixels, settings))
-        findings.append(done)
-    clean = all(done.sigma == 0 for done in findings) and settings.writing == PLAIN
-    if clean and keeps_format(source, target):
+    count = len(pages)
+    check_format(target, first, count, settings.writing)
+    beside = (count, settings.max_pixels)
+    results, found = denoise_pages(
+        pages,
+        settings.request(),
+        settings.network(first.channels),
+        ignore if progress is None else stoppable(progress),
+        name=str(source),
+        mask_of=lambda number: page_mask(settings.mask, number, *beside),
+        map_of=lambda number: page_sigmas(settings.sigma_map, number, *beside),
+    )
+    untouched = all(isinstance(page.plan.noise, NoNoise) for page in found)
+    notes: tuple[str, ...] = ()
+    if untouched and settings.writing == PLAIN and keeps_format(source, target):
         copy_file(source, target)
-        notes: tuple[str, ...] = ()
     else:
+        results = [_for_writing(page, settings) for page in results]
         write_pages(target, results, settings.writing)
         notes = tuple(dict.fromkeys(note for page in results for note in page.notes))
         notes += losses_of_pages(target, results, settings.writing)
-    notes += tuple(dict.fromkeys(note for done in findings for note in done.clean.notes))
-    unclipped = sum(done.clean.unclipped for done in findings)
-    notes += unclipped_note(unclipped, len(findings), findings[0].white)
-    notes += left_out_note(sum(done.left_out for done in findings))
-    if estimated and settings.data_range is None:
-        notes += _depth_hint(first)
-    sigmas, words = zip(*((done.sigma, done.noise) for done in findings), strict=True)
-    return Outcome(first, results[0], Findings(sigmas, estimated, notes, words))
-
-
-def _noise_of_stack(source: Path, pages: Sequence[ImageFile], settings: Settings) -> Noise:
-    """Estimate the noise of all pages together."""
-    count = len(pages)
-    assert not isinstance(settings.noise, Noise)
-    return find_stack_noise(
-        pages,
-        settings.noise,
-        settings.data_range,
-        name=str(source),
-        mask_of=lambda number: page_mask(settings.mask, number, count, settings.max_pixels),
-    )
+    notes += notes_of(found)
+    plans = [page.plan for page in found]
+    sigmas, words = zip(*((plan.sigma, plan.in_words()) for plan in plans), strict=True)
+    return Outcome(first, results[0], Findings(sigmas, settings.estimates, notes, words))
 
 
 def _denoise_raw(
@@ -195,56 +160,8 @@ def _denoise_raw(
     return Outcome(outcome.before, outcome.after, findings)
 
 
-def _for_writing(page: ImageFile, pixels: Array, settings: Settings) -> ImageFile:
+def _for_writing(page: ImageFile, settings: Settings) -> ImageFile:
     """Return the denoised page; a white that the user named counts where depth is converted."""
-    result = dataclasses.replace(page, pixels=pixels)
     if settings.writing.depth is None or settings.data_range is None:
-        return result
-    return dataclasses.replace(result, data_range=settings.data_range)
-
-
-def _depth_hint(image: ImageFile) -> tuple[str, ...]:
-    """Say if 16-bit values look like those of a camera with fewer bits."""
-    if image.pixels.dtype != np.uint16 or image.data_range is not None:
-        return ()
-    bits = int(image.pixels.max()).bit_length()
-    if not 8 <= bits <= 14:
-        return ()
-    return (f"its values are below {2**bits} of 65536: --data-range {2**bits - 1} may suit it",)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _DenoisedPage:
-    """A page, its noise if white is 255 and in words, and what else to say."""
-
-    clean: CleanPage
-    white: float
-    sigma: float
-    noise: str
-    left_out: int
-
-
-def _denoise_page(
-    page: ImageFile,
-    sigma: float | Array | None,
-    settings: Settings,
-    mask: Mask | None,
-    progress: Progress,
-) -> _DenoisedPage:
-    found = find_page_noise(page, sigma, settings.noise, settings.data_range, mask)
-    words = found.in_words()
-    if found.record.kind == "none":
-        return _DenoisedPage(CleanPage(page.pixels), found.white, 0.0, words, found.left_out)
-    clean = remove_page_noise(
-        page,
-        found,
-        strength=settings.strength,
-        model=settings.model,
-        quality=settings.quality,
-        data_range=settings.data_range,
-        threads=settings.threads,
-        max_memory=settings.max_memory,
-        device=settings.device,
-        progress=progress,
-    )
-    return _DenoisedPage(clean, found.white, found.sigma, words, found.left_out)
+        return page
+    return dataclasses.replace(page, data_range=settings.data_range)

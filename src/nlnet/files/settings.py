@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from nlnet.denoising.devices import CPU, check_device
-from nlnet.denoising.sigma_map import check_map_noise
-from nlnet.files.page_noise import FileSigma, check_per_stack
+from nlnet.denoising.devices import CPU
+from nlnet.denoising.image import check_machine
+from nlnet.denoising.network import Network
+from nlnet.denoising.plan import check_map_noise, check_request
+from nlnet.files.pages import FileRequest, FileSigma, check_per_page
 from nlnet.files.side_files import read_side_file
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO, check_quality, select_model
-from nlnet.noise.deciding import check_request
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
 
@@ -44,8 +45,8 @@ class Settings:
         How LibRaw makes pictures of raw files.
     model, quality, threads, max_memory, device
         As for `nlnet.denoise`.
-    per_stack : bool
-        Whether noise that is not given is estimated once for all pages of a file, not for each.
+    per_page : bool
+        Whether noise that is not given is estimated for each page of a file, not for all together.
     mask : path or None
         An image whose pixels other than 0 are left out of every file; of one page, or of as many
         as the files have. NaN is left out in any case.
@@ -64,7 +65,7 @@ class Settings:
     writing: WritingOptions = PLAIN
     development: Development = DEFAULT
     mask: os.PathLike[str] | None = None
-    per_stack: bool = False
+    per_page: bool = False
     sigma_map: os.PathLike[str] | None = None
 
     @property
@@ -72,6 +73,15 @@ class Settings:
         """Whether the noise, or a part of it, is not given."""
         given = self.sigma is not None or self.sigma_map is not None
         return not given and not isinstance(self.noise, Noise)
+
+    def request(self) -> FileRequest:
+        """Return what is asked for all pages of a file."""
+        return FileRequest(self.sigma, self.noise, self.data_range, self.strength, self.per_page)
+
+    def network(self, channels: int) -> Network:
+        """Return what removes noise from images of so many channels."""
+        machine = self.threads, self.max_memory, self.device
+        return Network.of(self.model, channels, self.quality, *machine)
 
     def check(self) -> None:
         """Raise what would go wrong with every file, before the first one is read.
@@ -81,17 +91,17 @@ class Settings:
         FileError, InputError, ModelError
             If the device, the model, the mask or the map of sigma cannot be used.
         """
-        check_device(self.device)
+        check_machine(self.threads, self.max_memory, self.device)
         if self.mask is not None:
             read_side_file(self.mask, self.max_pixels)
         sigmas = self.sigma if isinstance(self.sigma, tuple) else (self.sigma,)
         for sigma in sigmas:
-            check_request(sigma, self.noise, span=255.0)
+            check_request(sigma, self.noise, 255.0)
         if self.sigma_map is not None:
             read_side_file(self.sigma_map, self.max_pixels)
             check_map_noise(self.noise)
-        if self.per_stack:
-            check_per_stack(given=not self.estimates)
+        if self.per_page:
+            check_per_page(given=not self.estimates)
         check_quality(self.quality, self.model)
         if self.model != AUTO:
             select_model(self.model, sigmas[0] or 25.0)

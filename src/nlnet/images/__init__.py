@@ -1,15 +1,15 @@
 """Image files as arrays, with their bit depth, alpha and metadata kept.
 
 The pixels of most formats go through libvips (pyvips with its binary wheel): it reads and writes
-16-bit RGB PNG, which Pillow silently cuts to 8 bits. Pillow plus tifffile would be two code paths,
-still without 16-bit RGB PNG, and import no faster (both about 0.02 s). Metadata (EXIF, color
-profile, chunks, entries of TIFF pages) is handled here, byte for byte, because libvips would
-rewrite some of it. The formats that its wheel lacks are read and written here as well: PGM and PPM,
-BMP, npy, and TIFF files of doubles.
+16-bit RGB PNG, which Pillow silently cuts to 8 bits. Metadata (EXIF, color profile, chunks, entries
+of TIFF pages) is handled here, byte for byte, because libvips would rewrite some of it. The formats
+that its wheel lacks are read and written here as well: PGM and PPM, BMP, npy, and TIFF files of
+doubles.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,8 +18,8 @@ from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
 from nlnet.errors import InputError
 from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
-from nlnet.images.formats import SUFFIXES, Format, check_holds, format_of, recognize
-from nlnet.images.raw_files import is_raw
+from nlnet.images.formats import SUFFIXES, Format, check_holds, format_of, read_source, recognize
+from nlnet.images.raw_files import RawFileError, has_raw_suffix, is_raw
 from nlnet.images.writing import (
     PLAIN,
     WritingOptions,
@@ -45,6 +45,7 @@ __all__ = [
     "losses_of_pages",
     "read_image",
     "read_pages",
+    "read_unless_raw",
     "suffix_of",
     "write_image",
     "write_pages",
@@ -105,8 +106,20 @@ def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Sequence[Imag
     >>> len(pages), int(pages[3].pixels.max())
     (5, 3)
     """
-    source = Source.of_path(path)
-    return recognize(source).codec.read(source, max_pixels)
+    return read_source(Source.of_path(path), max_pixels)
+
+
+def read_unless_raw(path: PathLike, max_pixels: int) -> Sequence[ImageFile] | None:
+    """Return the pages as `read_pages` does, None if LibRaw is to read the file.
+
+    That is so if its name or its content is that of a camera's raw file.
+    """
+    if has_raw_suffix(path):
+        return None
+    try:
+        return read_pages(path, max_pixels=max_pixels)
+    except RawFileError:
+        return None
 
 
 def decode(data: bytes, name: str, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
@@ -116,7 +129,7 @@ def decode(data: bytes, name: str, *, max_pixels: int = MAX_PIXELS) -> ImageFile
 
 def suffix_of(data: bytes, name: str) -> str:
     """Tell the suffix that fits a file by its first bytes; raise FileError if it is no image."""
-    return recognize(Source(name, data=data)).suffixes[0]
+    return recognize(Source(name, data=data), io.BytesIO(data)).suffixes[0]
 
 
 def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> None:
@@ -195,7 +208,9 @@ def check_format(
 
 def keeps_format(source: PathLike, target: PathLike) -> bool:
     """Tell whether a file's content is of the format that the target's suffix names."""
-    return recognize(Source.of_path(source)) is format_of(target)
+    file = Source.of_path(source)
+    with file.open() as stream:
+        return recognize(file, stream) is format_of(target)
 
 
 def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> tuple[str, ...]:
@@ -243,7 +258,7 @@ def _is_binary(alpha: Array | None) -> bool:
 
 
 def _only_page(source: Source, max_pixels: int) -> ImageFile:
-    pages = recognize(source).codec.read(source, max_pixels)
+    pages = read_source(source, max_pixels)
     if len(pages) > 1:
         raise InputError(f"{source.name!r} has {len(pages)} pages, but must have one.")
     return pages[0]

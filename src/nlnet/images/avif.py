@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import BinaryIO
 
 import pyvips
 
@@ -30,18 +31,19 @@ _LONGEST_BRANDS = 200
 class AvifCodec(VipsCodec):
     """AVIF of 8 to 12 bits, written without loss; more bits are rounded."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the kind of image, and return its only page."""
-        with source.open() as stream:
-            size = int.from_bytes(stream.read(4), "big")
-            brands = stream.read(min(size, _LONGEST_BRANDS))
+        size = int.from_bytes(stream.read(4), "big")
+        brands = stream.read(min(size, _LONGEST_BRANDS))
         if _SEQUENCE in brands:  # libvips would read only the first frame
             raise animation_error(source)
-        return super().read(source, max_pixels)
+        return super().read(source, stream, max_pixels)
 
-    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(
+        self, stream: BinaryIO, header: VipsImage
+    ) -> tuple[Metadata, tuple[str, ...]]:
         """Return what libvips found; EXIF's orientation is done already."""
-        metadata, notes = super().read_metadata(source, header)
+        metadata, notes = super().read_metadata(stream, header)
         if metadata.exif is not None:
             metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
         return metadata, notes

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import struct
 from collections.abc import Sequence
+from typing import BinaryIO
 
 import numpy as np
 
@@ -24,9 +26,8 @@ _PLAIN, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 3, 6
 class _Header:
     """What the first bytes say; numbers are those of the Windows headers."""
 
-    def __init__(self, source: Source) -> None:
-        with source.open() as stream:
-            start = stream.read(_FILE_HEADER + _LARGEST_HEADER)
+    def __init__(self, source: Source, stream: BinaryIO) -> None:
+        start = stream.read(_FILE_HEADER + _LARGEST_HEADER)
         if len(start) < _FILE_HEADER + _SMALLEST_HEADER:
             raise source.damaged(_NAME, "its header is wrong")
         self.offset, self.size = struct.unpack_from("<II", start, 10)
@@ -70,12 +71,12 @@ class _Header:
 class BmpCodec:
     """BMP, not compressed; it is written with 8, 24 or 32 bits per pixel."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header, and return the only page."""
-        header = _Header(source)
+        header = _Header(source, stream)
         _check(source, header)
         source.check_pixels(header.width, header.height, max_pixels)
-        if source.size() < header.offset + header.height * header.row_size:
+        if stream.seek(0, os.SEEK_END) < header.offset + header.height * header.row_size:
             raise source.damaged(_NAME, "it is too short")
 
         def decode(index: int) -> ImageFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import os
 import stat
@@ -65,11 +66,11 @@ class ImageFile:
 
 
 class Pages(Sequence[ImageFile]):
-    """The pages of a file, each read when it is asked for."""
+    """The pages of a file, each read when it is asked for; the last one that was read is kept."""
 
     def __init__(self, count: int, read: Callable[[int], ImageFile]) -> None:
         self._count = count
-        self._read = read
+        self._read = functools.lru_cache(maxsize=1)(read)
 
     def __len__(self) -> int:
         return self._count
@@ -112,11 +113,6 @@ class Source:
             if isinstance(error, FileError):
                 raise
             raise cannot(f"read {self.name!r}", error) from error
-
-    def size(self) -> int:
-        """Return the number of bytes."""
-        with self.open() as stream:
-            return stream.seek(0, os.SEEK_END)
 
     def damaged(self, kind: str, reason: object = "") -> FileError:
         """Return the error that says so."""

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from nlnet.errors import FileError, InputError, cannot
 from nlnet.images.avif import AvifCodec
@@ -19,7 +19,7 @@ from nlnet.images.jpeg import JpegCodec
 from nlnet.images.netpbm import NetpbmCodec
 from nlnet.images.npy import NpyCodec
 from nlnet.images.png import PngCodec
-from nlnet.images.raw_files import raw_kind
+from nlnet.images.raw_files import RawFileError, raw_kind
 from nlnet.images.tiff import TiffCodec
 from nlnet.images.webp import WebpCodec
 from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha
@@ -28,7 +28,7 @@ from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha
 class Codec(Protocol):
     """Bytes of a file to pages, and back."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header, and return the pages, decoded when they are asked for."""
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
@@ -213,19 +213,34 @@ def format_of(path: PathLike) -> Format:
     )
 
 
-def recognize(source: Source) -> Format:
-    """Tell a file's format by its first bytes, not its name."""
+def read_source(source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    """Check a file, which is opened once, and return its pages, decoded when they are asked for."""
     with source.open() as stream:
-        try:
-            start = stream.read(_SIGNATURE_BYTES)
-        except OSError as error:
-            raise cannot(f"read {source.name!r}", error) from error
-        if not start:
-            raise FileError(f"Cannot read {source.name!r}: the file is empty.")
+        known = recognize(source, stream)
         stream.seek(0)
-        raw = raw_kind(stream)
+        return known.codec.read(source, stream, max_pixels)
+
+
+def recognize(source: Source, stream: BinaryIO) -> Format:
+    """Tell a file's format by its first bytes, not its name.
+
+    Raises
+    ------
+    RawFileError
+        If it is the raw file of a camera.
+    FileError
+        If it is of no known format, or cannot be read.
+    """
+    try:
+        start = stream.read(_SIGNATURE_BYTES)
+    except OSError as error:
+        raise cannot(f"read {source.name!r}", error) from error
+    if not start:
+        raise FileError(f"Cannot read {source.name!r}: the file is empty.")
+    stream.seek(0)
+    raw = raw_kind(stream)
     if raw is not None:
-        raise FileError(
+        raise RawFileError(
             f"Cannot read {source.name!r}: it is a camera's raw file ({raw}), not yet a picture; "
             f"'nlnet denoise' makes a TIFF file of it{_rawpy_hint()}."
         )

@@ -116,13 +116,13 @@ def read_layout(stream: BinaryIO) -> tuple[Layout, int]:
     >>> read_layout(io.BytesIO(b"MM\0*\0\0\0\x08"))
     (Layout(order='>', big=False), 8)
     """
-    start = _read(stream, 0, 8)
+    start = read_at(stream, 0, 8)
     orders: dict[bytes, ByteOrder] = {b"II": "<", b"MM": ">"}
     if start[:2] not in orders:
         raise ValueError("no TIFF")
     layout = Layout(orders[start[:2]], big=43 in start[2:4])
     if layout.big:
-        return layout, _number(layout, _read(stream, 8, 8))
+        return layout, _number(layout, read_at(stream, 8, 8))
     return layout, _number(layout, start[4:])
 
 
@@ -151,7 +151,7 @@ def read_directory(
 
 def following(stream: BinaryIO, layout: Layout, offset: int) -> int:
     """Return the place of the directory after the one at `offset`, 0 if it is the last."""
-    return _number(layout, _read(stream, _link(stream, layout, offset), layout.offset_size))
+    return _number(layout, read_at(stream, _link(stream, layout, offset), layout.offset_size))
 
 
 def page_offsets(stream: BinaryIO, layout: Layout, first: int, most: int) -> list[int]:
@@ -180,11 +180,12 @@ def unlink_following(data: bytes, layout: Layout, offset: int) -> bytes:
 
 def _link(stream: BinaryIO, layout: Layout, offset: int) -> int:
     """Return where a directory says which one follows."""
-    count = _number(layout, _read(stream, offset, layout.count_size))
+    count = _number(layout, read_at(stream, offset, layout.count_size))
     return offset + layout.count_size + count * layout.entry_size
 
 
-def _read(stream: BinaryIO, offset: int, size: int) -> bytes:
+def read_at(stream: BinaryIO, offset: int, size: int) -> bytes:
+    """Return that many bytes from a place; raise ValueError if there are not as many."""
     try:
         stream.seek(offset)
         data = stream.read(size)
@@ -209,10 +210,10 @@ def _read_directory(
     damaged: list[int] | None,
     depth: int,
 ) -> Directory:
-    count = _number(layout, _read(stream, offset, layout.count_size))
+    count = _number(layout, read_at(stream, offset, layout.count_size))
     if count > _MOST_ENTRIES or depth == 0:
         raise ValueError("too many entries, or a directory inside itself")
-    table = _read(stream, offset + layout.count_size, count * layout.entry_size)
+    table = read_at(stream, offset + layout.count_size, count * layout.entry_size)
     directory: Directory = {}
     for at in range(0, len(table), layout.entry_size):
         raw = table[at : at + layout.entry_size]
@@ -247,4 +248,4 @@ def _read_value(stream: BinaryIO, layout: Layout, kind: int, raw: bytes) -> byte
     if size > _MOST_BYTES:
         raise ValueError("too many bytes")
     inline = size <= layout.offset_size
-    return value[:size] if inline else _read(stream, _number(layout, value), size)
+    return value[:size] if inline else read_at(stream, _number(layout, value), size)

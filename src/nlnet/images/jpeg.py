@@ -7,10 +7,10 @@ import io
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, BinaryIO
 
 from nlnet.images import photoshop
-from nlnet.images.content import ImageFile, Source
+from nlnet.images.content import ImageFile
 from nlnet.images.exif import PREFIX as EXIF
 from nlnet.images.exif import Resolution
 from nlnet.images.ifd import Tags, read_directory, read_layout
@@ -49,11 +49,12 @@ class JpegCodec(VipsCodec):
         """Return the quality."""
         return {"Q": options.jpeg_quality}
 
-    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(
+        self, stream: BinaryIO, header: VipsImage
+    ) -> tuple[Metadata, tuple[str, ...]]:
         """Return what the segments say, and name those that are left out."""
-        metadata, notes = super().read_metadata(source, header)
-        with source.open() as stream:
-            segments = list(_segments(stream))
+        metadata, notes = super().read_metadata(stream, header)
+        segments = list(_segments(stream))
         resources, small = _resources(segments)
         if (small or _has_jfif_thumbnail(segments)) and THUMBNAIL_NOTE not in notes:
             notes += (THUMBNAIL_NOTE,)
@@ -84,7 +85,7 @@ class JpegCodec(VipsCodec):
         return b"".join([_START, *(s.encode() for s in [*added, *written]), encoded[end:]])
 
 
-def _segments(stream: io.BufferedIOBase | Any) -> Iterator[_Segment]:
+def _segments(stream: BinaryIO) -> Iterator[_Segment]:
     """Yield the segments before the first scan, at which the stream stays; damage ends it."""
     stream.seek(len(_START))
     while True:

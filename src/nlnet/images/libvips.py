@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import pyvips
@@ -35,17 +35,17 @@ class VipsCodec:
     save_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     load_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the kind of image, and return its only page."""
         header = self.load(source)
         self.check(source, header, max_pixels)
         frames = get_field(header, "n-pages", 1)
         if frames > 1:
             raise animation_error(source, f" of {frames} frames")
+        metadata, notes = self.read_metadata(stream, header)
 
         def decode(index: int) -> ImageFile:
             image = self.decode(source, header)
-            metadata, notes = self.read_metadata(source, header)
             return dataclasses.replace(image, metadata=metadata, notes=image.notes + notes)
 
         return Pages(1, decode)
@@ -62,7 +62,9 @@ class VipsCodec:
         """Return what libvips is told for these options."""
         return {}
 
-    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(
+        self, stream: BinaryIO, header: VipsImage
+    ) -> tuple[Metadata, tuple[str, ...]]:
         """Return what the file says besides the pixels, and what of it is left out."""
         return common_metadata(self.name, header)
 

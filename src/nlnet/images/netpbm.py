@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from typing import BinaryIO
@@ -24,10 +25,9 @@ _NAME = "PGM or PPM"
 class NetpbmCodec:
     """PGM and PPM, plain and binary, of any depth up to 16 bits; the depth is kept."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header, and return the only page."""
-        with source.open() as stream:
-            start = stream.read(_LONGEST_HEADER)
+        start = stream.read(_LONGEST_HEADER)
         if start[:2] not in _CHANNELS:
             raise InputError(f"{source.name!r} is black and white (1 bit), but must be PGM or PPM.")
         header = _HEADER.match(start)
@@ -41,7 +41,7 @@ class NetpbmCodec:
         # A plain sample takes at least a digit and a space, the last one only a digit.
         plain = header[1] in _PLAIN
         size = math.prod(shape) * (2 if plain else _sample_dtype(white).itemsize) - plain
-        if source.size() < header.end() + size:
+        if stream.seek(0, os.SEEK_END) < header.end() + size:
             raise source.damaged(_NAME, "it is too short")
 
         def decode(index: int) -> ImageFile:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import math
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -33,11 +34,10 @@ _HEADERS = {
 class NpyCodec:
     """The format of ``numpy.save``, without Python objects."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header; pages are read from the file one by one."""
-        with source.open() as stream:
-            shape, fortran, dtype = _read_header(source, stream)
-            start = stream.tell()
+        shape, fortran, dtype = _read_header(source, stream)
+        start = stream.tell()
         if dtype.name not in _DTYPES:
             raise InputError(
                 f"{source.name!r} holds {dtype} values, but must hold one of {', '.join(_DTYPES)}."
@@ -46,7 +46,7 @@ class NpyCodec:
         source.check_pixels(page_shape[1], page_shape[0], max_pixels)
         count = shape[0] if stacked else 1
         page_size = math.prod(page_shape) * dtype.itemsize
-        if source.size() < start + count * page_size:
+        if stream.seek(0, os.SEEK_END) < start + count * page_size:
             raise source.damaged("npy", "it is too short")
 
         def decode(index: int) -> ImageFile:

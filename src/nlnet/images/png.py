@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 from nlnet.images import photoshop
 from nlnet.images.content import ImageFile, Source
@@ -45,16 +47,18 @@ class _Chunk:
 class PngCodec(VipsCodec):
     """PNG without animations."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the kind of image, and return its only page."""
-        if any(kind == _ANIMATION for kind, _, _ in _places(source)):
+        if any(chunk.kind == _ANIMATION for chunk in _chunks(stream)):
             raise animation_error(source)
-        return super().read(source, max_pixels)
+        return super().read(source, stream, max_pixels)
 
-    def read_metadata(self, source: Source, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(
+        self, stream: BinaryIO, header: VipsImage
+    ) -> tuple[Metadata, tuple[str, ...]]:
         """Return the chunks that can be kept, and name the others."""
-        metadata, notes = super().read_metadata(source, header)
-        chunks = _read_chunks(source)
+        metadata, notes = super().read_metadata(stream, header)
+        chunks = list(_chunks(stream))
         unknown = [chunk.kind for chunk in chunks if not _is_kept(chunk.kind)]
         if unknown:
             names = ", ".join(dict.fromkeys(kind.decode("latin-1") for kind in unknown))
@@ -71,15 +75,15 @@ class PngCodec(VipsCodec):
             resources=resources,
             iptc=None if resources is None else photoshop.iptc_of(resources),
             resolution=_resolution(kept),
-            pixel_format=_pixel_format(source),
+            pixel_format=_pixel_format(stream),
         ), notes
 
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
         """Put the chunks of metadata before the pixels."""
-        source = Source(self.name, data=encoded)
-        written = _read_chunks(source, pixels=True)
+        stream = io.BytesIO(encoded)
+        written = list(_chunks(stream, pixels=True))
         if metadata.origin == self.name:
-            same = metadata.pixel_format == _pixel_format(source)
+            same = metadata.pixel_format == _pixel_format(stream)
             added = [
                 _Chunk(part.data[:4], part.data[4:])
                 for part in metadata.parts
@@ -96,35 +100,24 @@ class PngCodec(VipsCodec):
         )
 
 
-def _places(source: Source) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, place and size of every chunk up to the end of the file."""
-    with source.open() as stream:
-        stream.seek(len(_SIGNATURE))
-        while len(head := stream.read(8)) == 8:
-            size, kind = struct.unpack(">I4s", head)
-            yield kind, stream.tell(), size
+def _chunks(stream: BinaryIO, *, pixels: bool = False) -> Iterator[_Chunk]:
+    """Yield the undamaged chunks, either those of the pixels or all others but EXIF."""
+    stream.seek(len(_SIGNATURE))
+    while len(head := stream.read(8)) == 8:
+        size, kind = struct.unpack(">I4s", head)
+        wanted = (kind in _PIXELS) == pixels and kind != b"eXIf"
+        if not wanted or (size > _MOST_BYTES and not pixels):
             stream.seek(size + _CHECKSUM_SIZE, os.SEEK_CUR)
+            continue
+        body, check = stream.read(size), stream.read(_CHECKSUM_SIZE)
+        if check == struct.pack(">I", zlib.crc32(kind + body)):
+            yield _Chunk(kind, body)
 
 
-def _read_chunks(source: Source, *, pixels: bool = False) -> list[_Chunk]:
-    """Return the undamaged chunks, either those of the pixels or all others."""
-    chunks = []
-    with source.open() as stream:
-        for kind, place, size in _places(source):
-            wanted = (kind in _PIXELS) == pixels and kind != b"eXIf"
-            if not wanted or (size > _MOST_BYTES and not pixels):
-                continue
-            stream.seek(place)
-            body, check = stream.read(size), stream.read(_CHECKSUM_SIZE)
-            if check == struct.pack(">I", zlib.crc32(kind + body)):
-                chunks.append(_Chunk(kind, body))
-    return chunks
-
-
-def _pixel_format(source: Source) -> bytes:
+def _pixel_format(stream: BinaryIO) -> bytes:
     """Return the header's bytes of bit depth and color type."""
-    with source.open() as stream:
-        return stream.read(26)[24:26]
+    stream.seek(24)
+    return stream.read(2)
 
 
 def _is_kept(kind: bytes) -> bool:

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
+from nlnet.errors import FileError
 from nlnet.images.content import PathLike, Source
 from nlnet.images.ifd import Tags, page_offsets, read_directory, read_layout
 from nlnet.images.tiff_tags import COMPRESSION, PHOTOMETRIC, SUB_IMAGES
@@ -51,6 +52,10 @@ _MOST_DIRECTORIES = 20
 _TAGS = {COMPRESSION, PHOTOMETRIC, SUB_IMAGES, _MAKE, _DNG_VERSION}
 
 
+class RawFileError(FileError):
+    """The file is the raw data of a camera, which has to be developed first."""
+
+
 def has_raw_suffix(path: PathLike) -> bool:
     """Tell by its name whether a file is the raw data of a camera.
 
@@ -60,11 +65,6 @@ def has_raw_suffix(path: PathLike) -> bool:
     (True, False)
     """
     return Path(path).suffix.lower() in RAW_SUFFIXES
-
-
-def goes_to_libraw(path: PathLike) -> bool:
-    """Tell whether LibRaw is to read a file, because of its name or its content."""
-    return has_raw_suffix(path) or is_raw(path)
 
 
 def is_raw(path: PathLike) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 from collections.abc import Sequence
+from typing import BinaryIO
 
 import numpy as np
 import pyvips
@@ -13,7 +14,7 @@ from nlnet.errors import FileError, InputError
 from nlnet.images import exif, photoshop, tiff_doubles, tiff_tags, xmp
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.exif import resolution_of
-from nlnet.images.ifd import Entry, Tags, page_offsets, read_directory, read_layout
+from nlnet.images.ifd import Entry, Layout, Tags, page_offsets, read_directory, read_layout
 from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, get_field, vips_reason
 from nlnet.images.metadata import Metadata
 from nlnet.images.tiff_writing import encode_pages
@@ -63,29 +64,29 @@ class _Kind:
 class TiffCodec(VipsCodec):
     """TIFF and BigTIFF."""
 
-    def read(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the kind of image, and return its pages, which are decoded one by one."""
         try:
-            with source.open() as stream:
-                layout, offset = read_layout(stream)
-                offsets = page_offsets(stream, layout, offset, _MOST_PAGES)
-                kind = _kind(Tags(layout, read_directory(stream, layout, offset, _KIND_TAGS)))
+            layout, offset = read_layout(stream)
+            offsets = page_offsets(stream, layout, offset, _MOST_PAGES)
+            kind = _kind(Tags(layout, read_directory(stream, layout, offset, _KIND_TAGS)))
         except (ValueError, struct.error) as error:
             raise source.damaged(self.name) from error
         _check_kind(source, kind)
         if kind.doubles:
             pages = tiff_doubles.read_pages(source, layout, offsets, max_pixels)
         else:
-            pages = self._pages(source, kind, max_pixels)
+            pages = self._pages(source, max_pixels)
+        first = _read_metadata(stream, layout, offset)
 
         def decode(index: int) -> ImageFile:
             page = pages[index]
             if kind.sample_format == _FLOAT and kind.bits == 16:
                 page = _as_half(page)
-            metadata: Metadata | None = None
-            notes: tuple[str, ...] = ()
-            if index < len(offsets):
-                metadata, notes = _read_metadata(source, offsets[index])
+            metadata, notes = first if index == 0 else (None, ())
+            if 0 < index < len(offsets):
+                with source.open() as stream:
+                    metadata, notes = _read_metadata(stream, layout, offsets[index])
             return dataclasses.replace(
                 page,
                 metadata=metadata,
@@ -117,7 +118,7 @@ class TiffCodec(VipsCodec):
             "supported; write it with deflate, LZW or no compression."
         )
 
-    def _pages(self, source: Source, kind: _Kind, max_pixels: int) -> Sequence[ImageFile]:
+    def _pages(self, source: Source, max_pixels: int) -> Sequence[ImageFile]:
         first = self.load(source)
         self.check(source, first, max_pixels)
         count = get_field(first, "n-pages", 1)
@@ -185,15 +186,13 @@ def _as_half(page: ImageFile) -> ImageFile:
     return dataclasses.replace(page, pixels=page.pixels.astype(np.float16), alpha=alpha)
 
 
-def _read_metadata(source: Source, offset: int) -> tuple[Metadata | None, tuple[str, ...]]:
+def _read_metadata(
+    stream: BinaryIO, layout: Layout, offset: int
+) -> tuple[Metadata | None, tuple[str, ...]]:
     """Return what a page says besides the pixels, and name what of it is left out."""
     damaged: list[int] = []
     try:
-        with source.open() as stream:
-            layout, _ = read_layout(stream)
-            entries = read_directory(
-                stream, layout, offset, without=tiff_tags.STORAGE, damaged=damaged
-            )
+        entries = read_directory(stream, layout, offset, without=tiff_tags.STORAGE, damaged=damaged)
     except (ValueError, struct.error):
         return None, ("its damaged metadata is left out",)
     notes = []

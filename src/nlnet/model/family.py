@@ -85,6 +85,9 @@ class Family:
         """What noise it is for, in a word."""
         return f"{self.sigmas[0]:g}-{self.sigmas[-1]:g}"
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
     def __str__(self) -> str:
         config = self.config
         return (

@@ -202,13 +202,14 @@ def _parse_header(fields: Mapping[str, Any]) -> Header:
         if any(given != first for given in functions.values()) or not _are_sigmas(first):
             raise ModelError(f"Its functions of sigma are given at unusable sigmas: {first!r}.")
         sigmas = tuple(first)
-    settings = {field.name for field in dataclasses.fields(NetworkConfig)}
-    if fields["version"] < FORMAT_VERSION:
-        settings.remove("refinement")
-    _check_keys("network setting", fields["config"], settings)
+    # Settings that are newer than the file have their defaults.
     config = NetworkConfig.from_mapping(fields["config"])
-    if fields["version"] == FORMAT_VERSION and config.refinement is None:
-        raise ModelError("Its version is that of files with a refinement, but it has none.")
+    if (fields["version"] == FORMAT_VERSION) != (config.refinement is not None):
+        has = "no" if config.refinement is None else "a"
+        raise ModelError(
+            f"Its version is {fields['version']} and it has {has} refinement, but version "
+            f"{FORMAT_VERSION} is for networks with one."
+        )
     if config.refinement is not None and not sigmas:
         raise ModelError("It has a refinement, but is not for every sigma.")
     return Header(

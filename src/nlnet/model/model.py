@@ -86,6 +86,9 @@ class Model:
         config = dataclasses.replace(self.config, refinement=None)
         return dataclasses.replace(self, config=config, refinement=None)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
     def __str__(self) -> str:
         config = self.config
         return (

@@ -1,1 +1,1 @@
-"""The paper: its recursion over the planes of an image, and what the stages learn."""
+"""The paper's recursion, what its stages learn, and two small convolutional networks beside it."""

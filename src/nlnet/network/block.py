@@ -42,7 +42,7 @@ def pack(
     sigma : float
         Standard deviation of the noise that it was trained for, on the 0-255 scale; 0 if unknown.
     refinement : Refinement, optional
-        What follows the stages.
+        Runs after the stages.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class NetworkConfig:
     project_every_stage : bool
         Clip to the intensity box after every stage (the paper) or only at the end.
     refinement : RefinementConfig or None
-        Sizes of what follows the stages, if anything does.
+        Sizes of the refinement that runs after the stages, if there is one.
 
     Examples
     --------

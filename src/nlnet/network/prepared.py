@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from nlnet.engine.library import instruction_set
-from nlnet.engine.network import EngineNetwork
+from nlnet.engine.network import EngineEye, EngineNetwork
 from nlnet.network.block import pack
 from nlnet.network.config import NetworkConfig
+from nlnet.network.eye import Eye
 from nlnet.network.parameters import StageParameters
 from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 from nlnet.network.refinement import blank as blank_refinement
@@ -27,7 +28,7 @@ def prepare(
     stages: Sequence[StageParameters],
     refinement: Refinement | None = None,
 ) -> EngineNetwork:
-    """Return these stages and what follows them, from a cache if the values are the same."""
+    """Return these stages and their refinement, from a cache if the values are the same."""
     block = pack(config, stages, refinement=refinement)
     return _make_once(block, stages[0].filters.dtype, instruction_set())
 
@@ -51,4 +52,10 @@ def prepare_blank(config: NetworkConfig) -> EngineNetwork:
     return prepare(config, [blank] * config.stages, following)
 
 
+def prepare_eye(eye: Eye) -> EngineEye:
+    """Return an eye for the engine, from a cache if the values are the same."""
+    return _make_eye_once(eye.pack(), instruction_set())
+
+
+_make_eye_once = functools.lru_cache(maxsize=2)(EngineEye)
 _make_once = functools.lru_cache(maxsize=8)(EngineNetwork)

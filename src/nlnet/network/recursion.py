@@ -32,8 +32,8 @@ from nlnet.progress import Progress
 BOX: Box = (0.0, 255.0)
 """The intensity box of an 8-bit image, the scale the network works on."""
 
-TILE_ROWS_TO_CHOOSE = (72, 32, 16, 8)
-"""Heights of tiles to choose from: the first is the largest that stays in the cache."""
+LOW_TILES = (32, 16, 8)
+"""Heights of tiles for less memory than those of the engine's own choice take."""
 
 ROWS_COPIES = 4
 """Copies of the rows being read or written that exist at once: scaled, converted, checked."""
@@ -73,7 +73,7 @@ def denoise_rows(
     stages : sequence of StageParameters
         Its learned values.
     refinement : Refinement, optional
-        What follows the stages.
+        Runs after the stages.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
     threads : int, optional
@@ -107,7 +107,7 @@ def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: in
     """Return the smallest `max_memory` that :func:`denoise_rows` accepts, in float32."""
     check_size(*shape[1:], config)
     network = prepare_blank(config)
-    return _memory_needed(network, shape, config, threads, TILE_ROWS_TO_CHOOSE[-1])
+    return _memory_needed(network, shape, config, threads, LOW_TILES[-1])
 
 
 def _choose_tile_rows(
@@ -118,7 +118,7 @@ def _choose_tile_rows(
     max_memory: int | None,
 ) -> int:
     """Return the largest height of tiles that fits into `max_memory` bytes."""
-    for tile_rows in TILE_ROWS_TO_CHOOSE:
+    for tile_rows in (tasks.default_tile_rows(), *LOW_TILES):
         if max_memory is None:
             return tile_rows
         needed = _memory_needed(network, shape, config, threads, tile_rows)

@@ -2,14 +2,15 @@ r"""The refinement: a small convolutional network as one more step of the recurs
 
 .. math:: x \leftarrow (1 - \gamma)\, x + \gamma\, y - R(x, y)
 
-as of a stage, Eq. (24), but for R: where a stage sees groups of small patches, R sees one large
-neighbourhood of every pixel. It works at half the size of the image and below: four pixels of x and
-of y are one pixel of its input. Each level has blocks of two convolutions whose result is added to
-what went in; the levels of the way up are added to those of the way down.
+This is the update of a stage, Eq. (24), with a convolutional network R in place of the sum over
+groups: R has a large receptive field around every pixel. It works at half the size of the image
+and below: four pixels of x and four of y are one pixel of its input. R is a U-Net:
+`nlnet.network.layers` has its way down; on the way up, each level adds the end of its way down, and
+has blocks again.
 
-Its values are functions of the noise: inputs and output are scaled by sigma, biases and gamma are
-linear in log sigma. `RefinementFunctions.at` puts all of that into plain weights for the engine,
-``engine/src/refinement.h``; `nlnet.torch.refinement` is what is trained.
+Its values are functions of sigma: input and output are scaled, and biases and gamma are linear in
+log sigma. `RefinementFunctions.at` returns plain weights for one sigma, which the engine runs
+(``engine/src/convolutions``). `nlnet.torch.refinement` has the module that is trained.
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from nlnet.errors import ModelError
-
-Array32 = npt.NDArray[np.float32]
-Kind = Literal["same", "halve", "double"]
+from nlnet.network.layers import (
+    Array32,
+    Layer,
+    LayerSpec,
+    blocks,
+    check_blocks,
+    check_sizes,
+    pack_layers,
+    padded_levels,
+    way_down,
+)
 
 REFERENCE_SIGMA = 25.0
 """Images are scaled so that their noise has this standard deviation, whatever it was."""
@@ -35,10 +43,9 @@ CENTER = 127.5
 """The gray that is 0 for the layers, on the 0-255 scale: the middle of what an image can hold."""
 
 _IMAGE_OFFSET = 10.0
-"""Images are divided by twice the noise and this, so that both strong edges and weak noise are
-numbers of about 1."""
+"""Images are divided by twice the sum of sigma and this, which keeps edges and noise of any
+strength at values of about 1."""
 
-_MOST_LEVELS, _MOST_WIDTH, _MOST_BLOCKS = 4, 256, 8
 _HEAD = struct.Struct("<IIdd4I4I4I")
 
 
@@ -66,26 +73,9 @@ class RefinementConfig:
     up: tuple[int, ...] = (2,)
 
     def __post_init__(self) -> None:
-        levels = len(self.widths)
-        rules = {
-            "widths": (
-                1 <= levels <= _MOST_LEVELS
-                and all(8 <= width <= _MOST_WIDTH and width % 8 == 0 for width in self.widths),
-                f"1 to {_MOST_LEVELS} multiples of 8 up to {_MOST_WIDTH}",
-            ),
-            "down": (
-                len(self.down) == levels and all(0 <= n <= _MOST_BLOCKS for n in self.down),
-                f"as many as widths, each from 0 to {_MOST_BLOCKS}",
-            ),
-            "up": (
-                len(self.up) == levels - 1 and all(0 <= n <= _MOST_BLOCKS for n in self.up),
-                f"one fewer than widths, each from 0 to {_MOST_BLOCKS}",
-            ),
-        }
-        for name, (holds, wanted) in rules.items():
-            if not holds:
-                given = list(getattr(self, name))
-                raise ModelError(f"The refinement's {name} are {given}, but must be {wanted}.")
+        check_sizes("refinement", self.widths, self.down)
+        count = len(self.widths) - 1
+        check_blocks("refinement", "up", self.up, count, "one fewer than widths")
 
     @property
     def unit(self) -> int:
@@ -94,38 +84,26 @@ class RefinementConfig:
 
     @property
     def reach(self) -> int:
-        """How far away a pixel can influence another one."""
+        """Radius of the receptive field, in pixels of the image."""
         steps = (2 << layer.level for layer in self.layers(1) if layer.kind == "same")
-        # Halving and doubling take a pixel to any of those that are one with it further down.
+        # Where sizes are halved and doubled, a pixel reaches all that share a lowest-level pixel.
         return sum(steps) + self.unit
 
     def parameter_count(self, channels: int) -> int:
         """Return the number of learned values for gray (1) or color (3)."""
         return sum(math.prod(shape) for shape in tensor_shapes(self, channels).values())
 
-    def layers(self, channels: int) -> tuple[LayerShape, ...]:
-        """Return the shapes of all layers for gray (1) or color (3), in the engine's order."""
+    def layers(self, channels: int) -> tuple[LayerSpec, ...]:
+        """Return all layers for gray (1) or color (3), in the engine's order."""
         return tuple(self._layers(channels))
 
-    def _layers(self, channels: int) -> Iterator[LayerShape]:
-        def blocks(name: str, count: int, level: int) -> Iterator[LayerShape]:
-            width = self.widths[level]
-            for block in range(count):
-                for part in ("first", "second"):
-                    yield LayerShape(f"{name}.{level}.{block}.{part}", "same", level, width, width)
-
-        levels = range(len(self.widths))
-        yield LayerShape("head", "same", 0, 8 * channels, self.widths[0])
-        for level in levels:
-            width = self.widths[level]
-            if level > 0:
-                yield LayerShape(f"halve.{level}", "halve", level, self.widths[level - 1], width)
-            yield from blocks("down", self.down[level], level)
-        for level in reversed(levels[:-1]):
+    def _layers(self, channels: int) -> Iterator[LayerSpec]:
+        yield from way_down(8 * channels, self.widths, self.down)
+        for level in reversed(range(len(self.up))):
             below, width = self.widths[level + 1], self.widths[level]
-            yield LayerShape(f"double.{level}", "double", level, below, width)
-            yield from blocks("up", self.up[level], level)
-        yield LayerShape("tail", "same", 0, self.widths[0], 4 * channels)
+            yield LayerSpec(f"double.{level}", "double", level, below, width)
+            yield from blocks(f"up.{level}", self.up[level], level, width)
+        yield LayerSpec("tail", "same", 0, self.widths[0], 4 * channels)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RefinementConfig:
@@ -145,40 +123,6 @@ class RefinementConfig:
     def to_mapping(self) -> dict[str, Any]:
         """Return the config as plain values, the inverse of :meth:`from_mapping`."""
         return {name: list(value) for name, value in dataclasses.asdict(self).items()}
-
-
-class LayerShape(NamedTuple):
-    """One convolution: its name, what it does with the size, and its channels."""
-
-    name: str
-    kind: Kind
-    level: int
-    """Of its output."""
-    taken: int
-    given: int
-
-    @property
-    def outputs(self) -> int:
-        """Channels of its result; four times as many, if each pixel becomes four."""
-        return 4 * self.given if self.kind == "double" else self.given
-
-    @property
-    def weights(self) -> tuple[int, int, int, int]:
-        """Shape of its weights: outputs, inputs, rows, columns."""
-        side = {"same": 3, "halve": 2, "double": 1}[self.kind]
-        return self.outputs, self.taken, side, side
-
-    @property
-    def varies(self) -> bool:
-        """Whether its biases are functions of sigma."""
-        return self.name == "head" or self.name.endswith("first")
-
-
-class Layer(NamedTuple):
-    """Weights (outputs, inputs, rows, columns) and biases (outputs) of a convolution."""
-
-    weights: Array32
-    biases: Array32
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -207,30 +151,11 @@ class Refinement:
 
     def pack(self, dtype: np.dtype[np.floating]) -> bytes:
         """Return it as the end of a parameter block; ``docs/engine.md`` has the layout."""
-
-        def padded(values: Sequence[int]) -> list[int]:
-            return [*values, *[0] * (_MOST_LEVELS - len(values))]
-
         config = self.config
-        sizes = [*padded(config.widths), *padded(config.down), *padded(config.up)]
-        parts = [_HEAD.pack(len(config.widths), 0, self.step_size, self.center, *sizes)]
-        for shape, layer in zip(config.layers(self.channels), self.layers, strict=True):
-            for array in _engine_arrays(shape, layer):
-                content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
-                parts.append(content + bytes(-len(content) % 8))
-        return b"".join(parts)
-
-
-def _engine_arrays(shape: LayerShape, layer: Layer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return weights as (rows, columns, inputs, outputs) and biases, as the engine takes them."""
-    weights, biases = layer
-    if shape.kind == "double":
-        # The engine makes a row of pixels at a time: (row, inputs, column, channel).
-        split = weights.reshape(shape.given, 2, 2, shape.taken)
-        return split.transpose(1, 3, 2, 0), biases.reshape(shape.given, 2, 2).transpose(1, 2, 0)
-    spare = -shape.given % 8
-    wide = np.pad(weights, ((0, spare), (0, 0), (0, 0), (0, 0)))
-    return wide.transpose(2, 3, 1, 0), np.pad(biases, (0, spare))
+        sizes = map(padded_levels, (config.widths, config.down, config.up))
+        levels = [number for numbers in sizes for number in numbers]
+        head = _HEAD.pack(len(config.widths), 0, self.step_size, self.center, *levels)
+        return head + pack_layers(config.layers(self.channels), self.layers, dtype)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -276,14 +201,14 @@ class RefinementFunctions:
         place = math.log(sigma / REFERENCE_SIGMA)
         scales = scales_at(sigma)
         layers = []
-        for shape in self.config.layers(self.channels):
-            weights = self.tensors[f"{shape.name}.weights"]
-            biases = self.tensors[f"{shape.name}.biases"]
-            if shape.varies:
-                biases = biases + np.float32(place) * self.tensors[f"{shape.name}.slopes"]
-            if shape.name == "head":
+        for spec in self.config.layers(self.channels):
+            weights = self.tensors[f"{spec.name}.weights"]
+            biases = self.tensors[f"{spec.name}.biases"]
+            if spec.varies:
+                biases = biases + np.float32(place) * self.tensors[f"{spec.name}.slopes"]
+            if spec.name == "head":
                 weights = weights * np.float32(scales.image)
-            if shape.name == "tail":
+            if spec.name == "tail":
                 weights = weights * np.float32(scales.change)
                 biases = biases * np.float32(scales.change)
             layers.append(Layer(weights, biases))
@@ -312,9 +237,9 @@ def tensor_shapes(config: RefinementConfig, channels: int) -> dict[str, tuple[in
     shapes: dict[str, tuple[int, ...]] = {"step_size": (2,)}
     for layer in config.layers(channels):
         shapes[f"{layer.name}.weights"] = layer.weights
-        shapes[f"{layer.name}.biases"] = (layer.outputs,)
+        shapes[f"{layer.name}.biases"] = (layer.filters,)
         if layer.varies:
-            shapes[f"{layer.name}.slopes"] = (layer.outputs,)
+            shapes[f"{layer.name}.slopes"] = (layer.filters,)
     return shapes
 
 

@@ -1,14 +1,19 @@
-"""What the noise of an image is: a record that is found, printed, saved and passed on."""
+"""What the noise of an image is: a record that is found, printed, saved and passed on.
+
+Each kind of noise is a class of its own: `White`, `Photon`, `Curve`, `Camera` and `NoNoise`. Every
+record is in the image's units, and valid from its construction on. `nlnet.noise.saved` reads and
+writes them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+import itertools
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.errors import InputError
@@ -19,14 +24,15 @@ Kind = Literal["none", "white", "poisson", "curve", "camera"]
 KINDS = ("white", "poisson", "camera")
 """The kinds of noise that can be asked for by name."""
 
-_FORMAT = 1
+SCALES = 3
+"""Scales at which camera noise is known: the full size, half and quarter of it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """How strong the noise of one channel is, over the brightness x, in the image's units.
+    """Noise of one channel whose variance is ``gain * (x - black) + read**2`` at brightness x.
 
-    Without `nodes` its variance is ``gain * (x - black) + read**2``, and `read**2` below black.
+    Below black it is ``read**2``.
 
     Parameters
     ----------
@@ -36,23 +42,16 @@ class Level:
         Standard deviation in the dark.
     black : float
         The value of no light.
-    nodes : tuple of (float, float)
-        Points (x, standard deviation) of a curve, x ascending, that takes the place of the three.
     """
 
     gain: float = 0.0
     read: float = 0.0
     black: float = 0.0
-    nodes: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = (self.gain, self.read, self.black, *(n for node in self.nodes for n in node))
-        if not all(math.isfinite(number) for number in numbers):
-            raise InputError("Noise has values that are not finite, but all must be.")
-        if min(self.gain, self.read, *(sigma for _, sigma in self.nodes)) < 0:
+        _check_finite(self.gain, self.read, self.black)
+        if min(self.gain, self.read) < 0:
             raise InputError("Noise has a gain or a standard deviation below 0.")
-        if any(b[0] <= a[0] for a, b in zip(self.nodes, self.nodes[1:], strict=False)):
-            raise InputError("The points of a noise curve must be of ascending brightness.")
 
     @property
     def offset(self) -> float:
@@ -61,18 +60,64 @@ class Level:
 
     def sigma(self, values: Array | float) -> FloatArray:
         """Return the standard deviation of the noise at these values."""
-        if self.nodes:
-            places, sigmas = np.asarray(self.nodes, np.float64).T
-            return np.asarray(np.interp(np.asarray(values, np.float64), places, sigmas))
         light = np.maximum(np.asarray(values, np.float64) - self.black, 0)
         return np.sqrt(self.gain * light + self.read**2)
 
+    def scaled(self, factor: float) -> Level:
+        """Return the noise of the channel times a factor."""
+        return Level(self.gain * factor, self.read * factor, self.black * factor)
+
 
 @dataclasses.dataclass(frozen=True)
+class Nodes:
+    """Noise of one channel given by points (x, standard deviation) of a curve, x ascending.
+
+    Between them it is linear, and outside constant.
+    """
+
+    nodes: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        _check_finite(*itertools.chain(*self.nodes))
+        if len(self.nodes) < 2:
+            raise InputError(
+                f"A noise curve has {len(self.nodes)} points, but must have at least 2."
+            )
+        if any(after <= before for (before, _), (after, _) in itertools.pairwise(self.nodes)):
+            raise InputError("The points of a noise curve must be of ascending brightness.")
+        if min(self._sigmas) < 0:
+            raise InputError("A noise curve has a standard deviation below 0.")
+        if not max(self._sigmas) > 0:
+            raise InputError("The sigma of a noise curve is 0 everywhere.")
+
+    @property
+    def _sigmas(self) -> list[float]:
+        return [sigma for _, sigma in self.nodes]
+
+    def sigma(self, values: Array | float) -> FloatArray:
+        """Return the standard deviation of the noise at these values."""
+        places, sigmas = np.asarray(self.nodes, np.float64).T
+        return np.asarray(np.interp(np.asarray(values, np.float64), places, sigmas))
+
+    def scaled(self, factor: float) -> Nodes:
+        """Return the noise of the channel times a factor."""
+        return Nodes(tuple((x * factor, sigma * factor) for x, sigma in self.nodes))
+
+
+AnyLevel: TypeAlias = Level | Nodes
+"""How strong the noise of one channel is over the brightness."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Noise:
     """What the noise of an image is, in the image's units.
 
     Parameters
+    ----------
+    certainty : float
+        How sure that is, from 0 to 1; 1 for noise that was given.
+
+    Attributes
     ----------
     kind : {"none", "white", "poisson", "curve", "camera"}
         "white" is the same everywhere; "poisson" grows with the brightness as photon noise does;
@@ -80,14 +125,8 @@ class Noise:
         in photos that a camera has developed.
     sigma : float or None
         Standard deviation on average over the image; None where only the image would tell.
-    levels : tuple of Level
+    levels : tuple
         How strong it is over the brightness: one for all channels, or one for each.
-    octaves : tuple of float
-        Correlation: standard deviation of the noise after averaging squares of 1, 2, 4, ... pixels,
-        times their side, relative to the first. It is 1, 1, 1 for white noise, and grows towards 1,
-        2, 4 for noise of ever larger blotches.
-    certainty : float
-        How sure that is, from 0 to 1; 1 for noise that was given.
 
     Examples
     --------
@@ -99,77 +138,42 @@ class Noise:
     True
     """
 
-    kind: Kind
-    sigma: float | None
-    levels: tuple[Level, ...]
-    octaves: tuple[float, ...] = (1.0,)
+    kind: ClassVar[Kind]
     certainty: float = 1.0
 
+    if TYPE_CHECKING:
+        # At run time, a property would become the default value of the fields of these names.
+        @property
+        def sigma(self) -> float | None:
+            """Standard deviation on average over the image."""
+
+        @property
+        def levels(self) -> tuple[AnyLevel, ...]:
+            """How strong it is over the brightness."""
+
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise InputError(f"The kind of noise is {self.kind!r}, but must be one of {_kinds()}.")
-        if len(self.levels) not in (1, 3):
-            raise InputError(f"Noise has {len(self.levels)} levels, but must have 1 or 3.")
-        numbers = (*self.octaves, self.certainty)
-        if self.sigma is not None:
-            numbers += (self.sigma,)
-        if not all(math.isfinite(number) and number >= 0 for number in numbers):
-            raise InputError("Noise has values that are negative or not finite.")
-        if not self.octaves or self.octaves[0] != 1 or min(self.octaves) == 0:
-            raise InputError("The octaves of noise must begin with 1 and be above 0.")
-        if self.certainty > 1:
+        _check_finite(self.certainty)
+        if not 0 <= self.certainty <= 1:
             raise InputError(f"The certainty is {self.certainty:g}, but must be from 0 to 1.")
-        self._check_levels()
 
-    def _check_levels(self) -> None:
-        """Raise InputError if the levels are not those of the kind, or there is no noise."""
-        for level in self.levels:
-            if self.kind == "poisson" and not level.gain > 0:
-                raise InputError(f"gain is {level.gain:g}, but must be above 0.")
-            if self.kind == "curve" and len(level.nodes) < 2 and not level.gain:
-                raise InputError(
-                    f"A noise curve has {len(level.nodes)} points, but must have at least 2."
-                )
-            if level.nodes and level.gain:
-                raise InputError("Noise has both a curve and a gain, but must have one of them.")
-            if level.nodes and not max(sigma for _, sigma in level.nodes) > 0:
-                raise InputError("The sigma of a noise curve is 0 everywhere.")
-            if self.kind != "curve" and level.nodes:
-                raise InputError(f"Noise of the kind {self.kind!r} cannot have a curve.")
-        strength = self.strength
-        if self.kind == "curve" and not any(level.nodes for level in self.levels):
-            raise InputError("Noise of the kind 'curve' has no curve; photon noise is 'poisson'.")
-        if self.kind in ("white", "camera") and not strength > 0:
-            raise InputError(f"sigma is {strength:g}, but must be above 0.")
-        if self.kind == "white" and any((x.gain, x.read) != (0, strength) for x in self.levels):
-            raise InputError(
-                f"sigma is {strength:g}, but the levels of white noise say something else; their "
-                "read must be the same, and their gain 0."
-            )
-
-    @classmethod
-    def white(cls, sigma: float) -> Noise:
+    @staticmethod
+    def white(sigma: float) -> White:
         """Return white noise of that standard deviation."""
-        number = check_number("sigma", sigma)
-        return cls("white", number, (Level(read=number),))
+        return White(check_number("sigma", sigma))
 
-    @classmethod
-    def poisson(cls, gain: float, read: float = 0.0, black: float = 0.0) -> Noise:
+    @staticmethod
+    def poisson(gain: float, read: float = 0.0, black: float = 0.0) -> Photon:
         """Return photon noise, ``var = gain * (x - black) + read**2``."""
-        level = Level(
-            check_number("gain", gain), check_number("read", read), check_number("black", black)
-        )
-        return cls("poisson", None, (level,))
+        given = {"gain": gain, "read": read, "black": black}
+        return Photon((Level(*(check_number(name, value) for name, value in given.items())),))
 
     @property
-    def correlated(self) -> bool:
-        """Whether the noise of neighboring pixels is alike."""
-        return self.kind == "camera"
+    def octaves(self) -> tuple[float, ...]:
+        """Standard deviation after averaging squares of 1, 2, 4 pixels, times their side.
 
-    @property
-    def strength(self) -> float:
-        """Standard deviation of noise that is the same everywhere."""
-        return self.levels[0].read if self.sigma is None else self.sigma
+        It is relative to the first: 1, 1, 1 unless the noise is correlated.
+        """
+        return (1.0,) * SCALES
 
     def sigma_at(self, value: float) -> float:
         """Return the standard deviation of the noise at a value, the largest of all channels."""
@@ -181,98 +185,227 @@ class Noise:
 
     def scaled(self, factor: float) -> Noise:
         """Return the noise of the image times a factor."""
-        levels = tuple(
-            Level(
-                level.gain * factor,
-                level.read * factor,
-                level.black * factor,
-                tuple((x * factor, sigma * factor) for x, sigma in level.nodes),
-            )
-            for level in self.levels
-        )
-        sigma = None if self.sigma is None else self.sigma * factor
-        return dataclasses.replace(self, sigma=sigma, levels=levels)
-
-    def __str__(self) -> str:
-        level = self.levels[len(self.levels) // 2]
-        if self.kind == "none":
-            return "no noise worth removing"
-        if self.kind == "white":
-            return f"white noise, sigma {level.read:.3g}"
-        if self.kind == "poisson":
-            black = f", black at {level.black:.3g}" if level.black else ""
-            return f"photon noise, gain {level.gain:.3g}, read noise {level.read:.3g}{black}"
-        if self.kind == "curve":
-            sigmas = [sigma for level in self.levels for _, sigma in level.nodes]
-            return (
-                f"noise that depends on the brightness, sigma {min(sigmas):.3g} to "
-                f"{max(sigmas):.3g}"
-            )
-        about = "" if self.sigma is None else f", about {self.sigma:.2g}"
-        return f"camera noise, correlated{about}"
+        raise NotImplementedError
 
     def to_json(self) -> str:
         """Return the record as a line of JSON."""
-        return json.dumps({"format": _FORMAT, **dataclasses.asdict(self)}, allow_nan=False)
+        from nlnet.noise.saved import to_json
+
+        return to_json(self)
+
+    @staticmethod
+    def from_json(text: str) -> Noise:
+        """Read what :meth:`to_json` wrote; anything else is an InputError of one sentence."""
+        from nlnet.noise.saved import from_json
+
+        return from_json(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class NoNoise(Noise):
+    """No noise worth removing; `sigma` is what was measured nevertheless."""
+
+    kind = "none"
+    sigma: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_finite(self.sigma)
+        if self.sigma < 0:
+            raise InputError(f"sigma is {self.sigma:g}, but must be at least 0.")
+
+    @property
+    def levels(self) -> tuple[AnyLevel, ...]:
+        """The same at every brightness."""
+        return (Level(read=self.sigma),)
+
+    def scaled(self, factor: float) -> NoNoise:
+        """Return the noise of the image times a factor."""
+        return dataclasses.replace(self, sigma=self.sigma * factor)
+
+    def __str__(self) -> str:
+        return "no noise worth removing"
+
+
+@dataclasses.dataclass(frozen=True)
+class White(Noise):
+    """Noise of the same standard deviation everywhere, independent from pixel to pixel."""
+
+    kind = "white"
+    sigma: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_finite(self.sigma)
+        if not self.sigma > 0:
+            raise InputError(f"sigma is {self.sigma:g}, but must be above 0.")
+
+    @property
+    def levels(self) -> tuple[AnyLevel, ...]:
+        """The same at every brightness."""
+        return (Level(read=self.sigma),)
+
+    def scaled(self, factor: float) -> White:
+        """Return the noise of the image times a factor."""
+        return dataclasses.replace(self, sigma=self.sigma * factor)
+
+    def __str__(self) -> str:
+        return f"white noise, sigma {self.sigma:.3g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Dependent(Noise):
+    """Noise that depends on the brightness: one level for all channels, or one for each."""
+
+    sigma: ClassVar[None] = None
+    levels: tuple[AnyLevel, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.levels) not in (1, 3):
+            raise InputError(f"Noise has {len(self.levels)} levels, but must have 1 or 3.")
+        for level in self.levels:
+            if isinstance(level, Level) and not level.gain > 0:
+                raise InputError(f"gain is {level.gain:g}, but must be above 0.")
+
+    def scaled(self, factor: float) -> _Dependent:
+        """Return the noise of the image times a factor."""
+        levels = tuple(level.scaled(factor) for level in self.levels)
+        return dataclasses.replace(self, levels=levels)
+
+
+@dataclasses.dataclass(frozen=True)
+class Photon(_Dependent):
+    """Photon and read noise: a `Level` for all channels, or one for each."""
+
+    kind = "poisson"
+    levels: tuple[Level, ...]
+
+    def __str__(self) -> str:
+        line = self.levels[len(self.levels) // 2]
+        black = f", black at {line.black:.3g}" if line.black else ""
+        return f"photon noise, gain {line.gain:.3g}, read noise {line.read:.3g}{black}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve(_Dependent):
+    """Noise over the brightness that no line describes: `Nodes`, in single channels a `Level`."""
+
+    kind = "curve"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not any(isinstance(level, Nodes) for level in self.levels):
+            raise InputError("Noise of the kind 'curve' has no curve; photon noise is 'poisson'.")
+
+    def __str__(self) -> str:
+        curves = (level.nodes for level in self.levels if isinstance(level, Nodes))
+        sigmas = [sigma for nodes in curves for _, sigma in nodes]
+        span = f"sigma {min(sigmas):.3g} to {max(sigmas):.3g}"
+        return f"noise that depends on the brightness, {span}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Camera(Noise):
+    """Noise that is correlated between neighboring pixels, and may vary over the image.
+
+    Parameters
+    ----------
+    strengths : (2, 3, h, w) array
+        Standard deviation of luma and of chroma, at the full size, after averaging squares of 2x2
+        pixels, and of 4x4: three coarse maps, each over the whole image. 1x1 for noise that is as
+        strong everywhere. White noise has half the strength from one scale to the next; where there
+        is 0, nothing is removed.
+
+    Examples
+    --------
+    >>> blotches = Camera.even(12.0, (1.0, 1.5, 2.0))
+    >>> blotches.strengths[0, :, 0, 0].tolist()
+    [12.0, 9.0, 6.0]
+    """
+
+    kind = "camera"
+    strengths: npt.NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shape = self.strengths.shape
+        if len(shape) != 4 or shape[:2] != (2, SCALES) or not self.strengths.size:
+            raise InputError(f"The strengths of noise are {shape}, but must be (2, 3, h, w).")
+        if not (np.isfinite(self.strengths) & (self.strengths >= 0)).all():
+            raise InputError("Noise has values that are negative or not finite.")
+        if not self.sigma > 0:
+            raise InputError(f"sigma is {self.sigma:g}, but must be above 0.")
 
     @classmethod
-    def from_json(cls, text: str) -> Noise:
-        """Read what :meth:`to_json` wrote; anything else is an InputError of one sentence."""
-        try:
-            values = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"The noise record is not valid JSON: {error}.") from error
-        try:
-            return _from_mapping(values)
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                "The noise record is not one that `nlnet noise --json` writes."
-            ) from error
+    def even(
+        cls, sigma: float, octaves: tuple[float, ...] = (1.0,), certainty: float = 1.0
+    ) -> Camera:
+        """Return noise that is as strong everywhere, in luma and in chroma.
 
+        Parameters
+        ----------
+        sigma : float
+            Standard deviation at the full size.
+        octaves : tuple of float
+            Standard deviation after averaging squares of 1, 2, 4 pixels, times their side, relative
+            to the first: 1, 1, 1 for white noise. Scales that are left out are not denoised.
+        certainty : float
+            As for `Noise`.
+        """
+        strengths = np.zeros((2, SCALES, 1, 1), np.float32)
+        for scale, octave in enumerate(octaves[:SCALES]):
+            strengths[:, scale] = sigma * octave / 2**scale
+        return cls(strengths, certainty=certainty)
 
-def _kinds() -> str:
-    return ", ".join(get_args(Kind))
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of luma at the full size, on average over the image."""
+        return float(self.strengths[0, 0].mean(dtype=np.float64))
 
+    @property
+    def levels(self) -> tuple[AnyLevel, ...]:
+        """The same at every brightness, on average."""
+        return (Level(read=self.sigma),)
 
-def _from_mapping(values: Any) -> Noise:
-    if not isinstance(values, dict):
-        raise TypeError("not a record")
-    rest = dict(values)
-    if rest.pop("format") != _FORMAT:
-        raise ValueError("another format")
-    levels = tuple(
-        Level(
-            gain=_number(level["gain"]),
-            read=_number(level["read"]),
-            black=_number(level["black"]),
-            nodes=tuple(_pair(node) for node in level["nodes"]),
+    @property
+    def octaves(self) -> tuple[float, ...]:
+        """Correlation of luma on average: see :meth:`even`; 0 where nothing is removed."""
+        means = self.strengths[0].mean(axis=(1, 2), dtype=np.float64) / self.sigma
+        return tuple(float(mean) * 2**scale for scale, mean in enumerate(means))
+
+    def scaled(self, factor: float) -> Camera:
+        """Return the noise of the image times a factor."""
+        return dataclasses.replace(self, strengths=self.strengths * np.float32(factor))
+
+    def times(self, factors: tuple[float, float]) -> Camera:
+        """Return the noise with luma and chroma times a factor each."""
+        luma_chroma = np.reshape(np.array(factors, np.float32), (2, 1, 1, 1))
+        return dataclasses.replace(self, strengths=self.strengths * luma_chroma)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Camera)
+            and self.certainty == other.certainty
+            and np.array_equal(self.strengths, other.strengths)
         )
-        for level in rest.pop("levels")
-    )
-    octaves = tuple(_number(value) for value in rest.pop("octaves"))
-    sigma = rest.pop("sigma")
-    kind = rest.pop("kind")
-    certainty = _number(rest.pop("certainty"))
-    if rest:
-        raise ValueError("more than a record has")
-    return Noise(
-        kind=kind,
-        sigma=None if sigma is None else _number(sigma),
-        levels=levels,
-        octaves=octaves,
-        certainty=certainty,
-    )
+
+    def __hash__(self) -> int:
+        return hash((self.certainty, self.strengths.shape, self.strengths.tobytes()))
+
+    def __str__(self) -> str:
+        return f"camera noise, correlated, about {self.sigma:.2g}"
 
 
-def _pair(node: Sequence[object]) -> tuple[float, float]:
-    x, sigma = node
-    return _number(x), _number(sigma)
+def check_kind(kind: Any) -> None:
+    """Raise InputError unless it is a kind of noise that can be asked for, a record, or None."""
+    named = isinstance(kind, str) and kind in KINDS
+    if kind is not None and not isinstance(kind, Noise) and not named:
+        raise InputError(
+            f"noise is {kind!r}, but must be one of {', '.join(KINDS)}, a Noise, or None."
+        )
 
 
-def _number(value: object) -> float:
-    """Return a number of JSON; strings are none, even if float() would read them."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError("not a number")
-    return float(value)
+def _check_finite(*numbers: float) -> None:
+    if not all(math.isfinite(number) for number in numbers):
+        raise InputError("Noise has values that are not finite, but all must be.")

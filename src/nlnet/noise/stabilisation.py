@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from nlnet.arrays import Array, FloatArray
+from nlnet.noise.record import AnyLevel, Nodes
 
 _LEAST = 2 * math.sqrt(3 / 8)
 """The transform of a pixel without photons."""
@@ -143,6 +144,13 @@ class Curve:
         """Bring denoised values back."""
         low, high = self._slopes
         return _interpolate(values, self._evened, self._values, (1 / low, 1 / high))
+
+
+def stabiliser(level: AnyLevel) -> Stabiliser:
+    """Return what evens out noise of a level."""
+    if isinstance(level, Nodes):
+        return Curve(*zip(*level.nodes, strict=True))
+    return Anscombe(level.gain, level.offset)
 
 
 def _interpolate(

@@ -6,22 +6,23 @@ import dataclasses
 import html
 import importlib.resources
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyvips
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
 from nlnet.images import ImageFile
 
-Picture = npt.NDArray[np.uint8]
-"""(H, W, 3)."""
+Picture: TypeAlias = Any
+"""An 8-bit RGB image of libvips, which has no types."""
 
 _FONT = "DejaVu Sans"
 _DPI = 144
-_TITLE_SIZE, _NOTE_SIZE = 9, 8
-_BLACK, _GRAY = 20, 110
+_TITLE, _NOTE = (9, 20), (8, 110)
+"""Sizes and shades of gray of the lines below an image."""
+
 _FRAME = (220, 40, 40)
 _GAP = 12
 _WIDTH = 1840
@@ -81,7 +82,7 @@ def draw_panels(
     column = min(max(column, _PANEL_WIDTHS[0]), _PANEL_WIDTHS[1])
     detail = _Detail.choose(shape, column)
     if centre is None:
-        place = _find_detail(pictures[detail_of], detail)
+        place = _find_detail(pictures[detail_of].numpy(), detail)
     else:
         place = _around(centre, detail, shape)
     columns = [
@@ -89,13 +90,17 @@ def draw_panels(
             [
                 _whole(picture, column, detail, place),
                 detail.cut(picture, place),
-                _captions(panel, column),
-            ],
-            column,
+                _stack([_text(panel.title, column, _TITLE), _text(panel.note, column, _NOTE)], 4),
+            ]
         )
         for panel, picture in zip(panels, pictures, strict=True)
     ]
-    return ImageFile(_row(columns))
+    across = len(columns)
+    row = pyvips.Image.arrayjoin(
+        columns, across=across, shim=_GAP, background=255, halign="centre", hspacing=column
+    )
+    width, height = row.width + 2 * _GAP, row.height + 2 * _GAP
+    return ImageFile(row.embed(_GAP, _GAP, width, height, extend="white").numpy())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,13 +122,11 @@ class _Detail:
     def cut(self, picture: Picture, place: tuple[int, int]) -> Picture:
         """Return the part at a place (y, x), enlarged without smoothing."""
         y, x = place
-        part = picture[y : y + self.height, x : x + self.width]
-        enlarged = np.repeat(np.repeat(part, self.zoom, axis=0), self.zoom, axis=1)
-        _draw_frame(enlarged, 0, 0, *enlarged.shape[:2])
-        return enlarged
+        part = picture.crop(x, y, self.width, self.height).zoom(self.zoom, self.zoom)
+        return _framed(part, 0, 0, part.height, part.width)
 
 
-def _find_detail(picture: Picture, detail: _Detail) -> tuple[int, int]:
+def _find_detail(picture: Array, detail: _Detail) -> tuple[int, int]:
     """Return the place (y, x) of the part with the strongest edges and texture."""
     luma = picture.mean(axis=-1)
     slopes = np.abs(np.diff(luma, axis=0))[:, :-1] + np.abs(np.diff(luma, axis=1))[:-1]
@@ -151,44 +154,33 @@ def _around(centre: tuple[int, int], detail: _Detail, shape: tuple[int, ...]) ->
 
 
 def _to_picture(pixels: Array) -> Picture:
-    rounded = np.rint(np.clip(pixels, 0, 255)).astype(np.uint8)
-    return rounded if rounded.ndim == 3 else np.dstack([rounded] * 3)
+    image = pyvips.Image.new_from_array(np.rint(np.clip(pixels, 0, 255)).astype(np.uint8))
+    return image if image.bands == 3 else image.bandjoin([image, image])
 
 
 def _whole(picture: Picture, column: int, detail: _Detail, place: tuple[int, int]) -> Picture:
     """Return the image at the width of a column, or as high as one may be, with its frame."""
-    height, width = picture.shape[:2]
-    scale = min(column / width, _TALLEST * column / height)
-    shown = max(1, round(height * scale)), max(1, round(width * scale))
-    if scale < 1:
-        image = pyvips.Image.new_from_array(picture, interpretation="srgb")
-        resized = image.resize(shown[1] / width, vscale=shown[0] / height).numpy()
-        drawn: Picture = np.array(resized[: shown[0], : shown[1]])
-    else:
-        rows = np.arange(shown[0]) * height // shown[0]
-        columns = np.arange(shown[1]) * width // shown[1]
-        drawn = picture[rows][:, columns]
+    scale = min(column / picture.width, _TALLEST * column / picture.height)
+    height, width = (max(1, round(side * scale)) for side in (picture.height, picture.width))
+    kernel = "lanczos3" if scale < 1 else "nearest"
+    factors = width / picture.width, height / picture.height
+    drawn = picture.resize(factors[0], vscale=factors[1], kernel=kernel)
     top, left = (int(at * scale) for at in place)
-    bottom = min(drawn.shape[0], max(top + 5, round((place[0] + detail.height) * scale)))
-    right = min(drawn.shape[1], max(left + 5, round((place[1] + detail.width) * scale)))
-    _draw_frame(drawn, top, left, bottom, right)
-    return drawn
+    bottom = min(drawn.height, max(top + 5, round((place[0] + detail.height) * scale)))
+    right = min(drawn.width, max(left + 5, round((place[1] + detail.width) * scale)))
+    return _framed(drawn, top, left, bottom, right)
 
 
-def _draw_frame(picture: Picture, top: int, left: int, bottom: int, right: int) -> None:
-    inner = (slice(top + 2, bottom - 2), slice(left + 2, right - 2))
-    content = picture[inner].copy()
-    picture[top:bottom, left:right] = _FRAME
-    picture[inner] = content
+def _framed(picture: Picture, top: int, left: int, bottom: int, right: int) -> Picture:
+    for inset in (0, 1):
+        size = max(1, right - left - 2 * inset), max(1, bottom - top - 2 * inset)
+        picture = picture.draw_rect(list(_FRAME), left + inset, top + inset, *size)
+    return picture
 
 
-def _captions(panel: Panel, width: int) -> Picture:
-    title = _text(panel.title, _TITLE_SIZE, width, _BLACK)
-    return _stack([title, _text(panel.note, _NOTE_SIZE, width, _GRAY)], width, gap=4)
-
-
-def _text(text: str, size: int, width: int, ink: int) -> Picture:
+def _text(text: str, width: int, style: tuple[int, int]) -> Picture:
     """Draw a line of text, shortened in the middle where it is too long."""
+    size, ink = style
     # The font comes along: many servers and containers have none.
     font = importlib.resources.files("nlnet.plotting") / "fonts" / "DejaVuSans.ttf"
     with importlib.resources.as_file(font) as path:
@@ -207,28 +199,12 @@ def _text(text: str, size: int, width: int, ink: int) -> Picture:
             if mask.shape[1] <= width or kept <= 2:
                 break
             kept -= 1
-    paper = 255 - (255 - ink) * (mask[:, :width].astype(np.float32) / 255)
-    return _to_picture(paper)
+    return _to_picture(255 - (255 - ink) * (mask[:, :width].astype(np.float32) / 255))
 
 
-def _stack(rows: Sequence[Picture], width: int, gap: int = _GAP) -> Picture:
-    """Put pictures below each other, centred."""
-    height = sum(row.shape[0] for row in rows) + gap * (len(rows) - 1)
-    paper = np.full((height, width, 3), 255, np.uint8)
-    top = 0
-    for row in rows:
-        left = (width - row.shape[1]) // 2
-        paper[top : top + row.shape[0], left : left + row.shape[1]] = row
-        top += row.shape[0] + gap
-    return paper
-
-
-def _row(columns: Sequence[Picture]) -> Picture:
-    height = max(column.shape[0] for column in columns) + 2 * _GAP
-    width = sum(column.shape[1] for column in columns) + _GAP * (len(columns) + 1)
-    paper = np.full((height, width, 3), 255, np.uint8)
-    left = _GAP
-    for column in columns:
-        paper[_GAP : _GAP + column.shape[0], left : left + column.shape[1]] = column
-        left += column.shape[1] + _GAP
-    return paper
+def _stack(rows: Sequence[Picture], gap: int = _GAP) -> Picture:
+    """Put pictures below each other, centered."""
+    stack = rows[0]
+    for row in rows[1:]:
+        stack = stack.join(row, "vertical", expand=True, shim=gap, background=255, align="centre")
+    return stack

@@ -17,8 +17,6 @@ _CHANNEL_NAMES = ("red", "green", "blue")
 _MOST_NAMES = 12
 """Images that a legend names; it would be larger than the figure with more."""
 
-_OCTAVES = 3
-
 
 def draw_noise(records: Mapping[str, Noise]) -> Figure:
     """Draw the noise of one or several images.
@@ -72,7 +70,7 @@ def _draw_levels(panel: Axes, name: str, noise: Noise, color: str, *, alone: boo
 def _draw_spectrum(panel: Axes, noise: Noise, color: str) -> None:
     if noise.kind == "none":
         return
-    octaves = noise.octaves if len(noise.octaves) > 1 else (1.0,) * _OCTAVES
+    octaves = [octave for octave in noise.octaves if octave]
     # Averaging squares of 2, 4, ... pixels leaves the frequencies below 1/4, 1/8, ...
     frequencies = [0.5 / 2**scale for scale in range(len(octaves))]
     panel.plot(frequencies, np.square(octaves).tolist(), "o-", color=color, linewidth=1.8)

@@ -23,7 +23,7 @@ from nlnet.images import (
 from nlnet.images.content import Source
 from nlnet.images.formats import format_of
 from nlnet.images.writing import PLAIN
-from nlnet.noise.record import Noise
+from nlnet.noise.record import Noise, Photon
 from nlnet.progress import Progress
 from nlnet.raw.development import DEFAULT, Development
 from nlnet.raw.estimation import estimate_mosaic_noise
@@ -220,13 +220,12 @@ def _given(noise: Noise | None) -> tuple[float, float] | None:
     """Return gain and read noise that were given, if a sensor can have them."""
     if noise is None:
         return None
-    level = noise.levels[0]
-    if noise.kind != "poisson" or len(noise.levels) > 1 or level.black:
+    if not isinstance(noise, Photon) or len(noise.levels) > 1 or noise.levels[0].black:
         raise InputError(
             f"The noise is given as {noise}, but that of a raw file is photon noise with a gain "
             "and a read noise, black being 0."
         )
-    return level.gain, level.read
+    return noise.levels[0].gain, noise.levels[0].read
 
 
 def _thumbnail(raw: rawpy.RawPy) -> bytes | None:

@@ -15,6 +15,7 @@ mosaic is brightness, which is there at every pixel, plus color, which is smooth
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -22,9 +23,10 @@ import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import denoise
+from nlnet.denoising.image import check_machine, stoppable
+from nlnet.denoising.network import Network
 from nlnet.errors import InputError
-from nlnet.model.loading import AUTO, check_quality, choose_model
+from nlnet.model.loading import AUTO, check_quality
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.progress import Progress, ignore, part
 from nlnet.raw.demosaicing import (
@@ -104,23 +106,28 @@ def denoise_mosaic(
     """
     _check(mosaic, gain, read)
     check_quality(quality, AUTO)
+    check_machine(threads, max_memory, device)
 
     def run(image: FloatArray, sigma: float, first: float, share: float) -> FloatArray:
-        channels = 1 if image.ndim == 2 else len(image)
-        return denoise(
-            image,
-            sigma,
-            # By the contrast, and not by the value of white, which is far above it.
-            model=choose_model(AUTO, channels, sigma * 255 / max(contrast, sigma), quality),
-            data_range=max(float(image.max()), sigma),
-            channel_axis=None if channels == 1 else 0,
-            clip=False,
-            threads=threads,
-            max_memory=max_memory,
-            device=device,
-            progress=part(progress or ignore, first, share),
-        )
+        planes = image[np.newaxis] if image.ndim == 2 else image
+        # By the contrast, and not by the value of white, which is far above it.
+        network = Network.of(AUTO, len(planes), quality, threads, max_memory, device)
+        network = dataclasses.replace(network, span=max(contrast, sigma))
+        restored = np.empty_like(planes)
 
+        def write(row: int, rows: FloatArray) -> None:
+            restored[:, row : row + rows.shape[1]] = rows
+
+        network.run(
+            lambda top, bottom: planes[:, top:bottom],
+            write,
+            planes.shape,
+            sigma,
+            part(report, first, share),
+        )
+        return restored.reshape(image.shape)
+
+    report = ignore if progress is None else stoppable(progress)
     transform = Anscombe(gain, read**2)
     stable = by_bands(mosaic, transform.forward)
     contrast = _contrast(stable)

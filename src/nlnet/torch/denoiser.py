@@ -40,11 +40,11 @@ class Denoiser(nn.Module):
 
     Notes
     -----
-    Without gradients it runs the engine on the CPU; images on other devices stay there, and
-    go through plain torch operations. With gradients the estimate is differentiable in `x`, once;
-    the patches that are grouped are taken as given (which ones they are is piecewise constant),
-    and so is `sigma`. The weights are fixed and no parameters of the module: to train them there
-    is `nlnet train`, and :class:`NLNet`.
+    Without gradients it runs the engine on the CPU; images on other devices stay there, and go
+    through plain torch operations, in tiles if they are large. With gradients the estimate is
+    differentiable in `x`, as often as you like; the patches that are grouped are taken as given
+    (which ones they are is piecewise constant), and so is `sigma`. The weights are fixed and no
+    parameters of the module: to train them there is `nlnet train`, and :class:`NLNet`.
 
     Examples
     --------

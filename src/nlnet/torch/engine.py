@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from nlnet.arrays import Box
 from nlnet.engine import tasks
@@ -15,6 +14,7 @@ from nlnet.engine.memory import Workspace
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters
 from nlnet.network.prepared import make_network
+from nlnet.torch import plain
 from nlnet.torch.plain import StageTensors
 
 
@@ -60,16 +60,16 @@ class _RunStages(torch.autograd.Function):
     ) -> Tensor:
         stages = [
             StageParameters(
-                filters.detach().numpy(),
-                weights.detach().numpy(),
-                coefficients.detach().numpy(),
-                step_size.item(),
+                stage.filters.detach().numpy(),
+                stage.group_weights.detach().numpy(),
+                stage.coefficients.detach().numpy(),
+                stage.step_size.item(),
             )
-            for filters, weights, coefficients, step_size in zip(*[iter(flat)] * 4, strict=True)
+            for stage in _stages_of(flat)
         ]
-        # Saved only so that torch notices if they are changed before the backward pass.
-        ctx.save_for_backward(estimate, noisy)
-        ctx.workspace = options["workspace"]
+        # Torch notices if they are changed before the backward pass.
+        ctx.save_for_backward(estimate, noisy, *flat)
+        ctx.config, ctx.options, ctx.groups = config, options, groups
         ctx.run = tasks.forward(
             make_network(config, stages),
             estimate.detach().contiguous().numpy(),
@@ -81,10 +81,12 @@ class _RunStages(torch.autograd.Function):
         return torch.from_numpy(ctx.run.estimates[-1].copy())
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
-        assert len(ctx.saved_tensors) == 2
-        gradients = tasks.backward(ctx.run, cotangents[0].contiguous().numpy(), ctx.workspace)
+        saved = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return (None, None, None, *_differentiable_gradients(ctx, saved, cotangents[0]))
+        workspace = ctx.options["workspace"]
+        gradients = tasks.backward(ctx.run, cotangents[0].contiguous().numpy(), workspace)
         dtype = cotangents[0].dtype
         parts = [
             torch.from_numpy(part).to(dtype)
@@ -98,3 +100,26 @@ class _RunStages(torch.autograd.Function):
         flat = [part[number] for number in range(len(parts[0])) for part in parts]
         images = (torch.from_numpy(gradients.estimate), torch.from_numpy(gradients.noisy))
         return (None, None, None, *images, *flat)
+
+
+def _stages_of(flat: Sequence[Tensor]) -> list[StageTensors]:
+    return [StageTensors(*flat[first : first + 4]) for first in range(0, len(flat), 4)]
+
+
+def _differentiable_gradients(
+    ctx: Any, inputs: Sequence[Tensor], cotangent: Tensor
+) -> Sequence[Tensor | None]:
+    """Return the gradients as functions that can be differentiated again (``create_graph=True``).
+
+    The engine has no second derivatives: the stages run once more, in plain torch operations.
+    """
+    # The same tensor may be both estimate and noisy image; its views are two.
+    estimate, noisy, *flat = views = [tensor.view_as(tensor) for tensor in inputs]
+    options = {name: ctx.options[name] for name in ("box", "project_last")}
+    stages = _stages_of(flat)
+    result = plain.run_stages(estimate, noisy, ctx.groups, stages, ctx.config, **options)
+    wanted = [view for view in views if view.requires_grad]
+    found = iter(
+        torch.autograd.grad(result, wanted, cotangent, create_graph=True, allow_unused=True)
+    )
+    return [next(found) if view.requires_grad else None for view in views]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -12,99 +13,26 @@ from torch import Tensor, nn
 from nlnet.arrays import Box
 from nlnet.engine.memory import Workspace
 from nlnet.errors import InputError
-from nlnet.model.family import place_of
+from nlnet.model.family import Family, place_of
 from nlnet.model.model import Model
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
-from nlnet.network.parameters import (
-    StageParameters,
-    check_parameters,
-    dct_basis,
-    half_from_odd,
-    initial_parameters,
-)
+from nlnet.network.parameters import StageParameters, check_parameters, initial_parameters
 from nlnet.network.recursion import BOX
 from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
-from nlnet.torch import engine, plain
+from nlnet.torch import engine, plain, tiles
 from nlnet.torch.refinement import FixedRefinement, RefinementNet, initial_refinement
+from nlnet.torch.stage import NLNetStage
 
 Backend = Literal["auto", "engine", "plain"]
-
-
-class NLNetStage(nn.Module):
-    """The learned values of one stage, in the form in which they are free to move.
-
-    The filters are mixtures of DCT atoms with normalised rows, so they keep zero mean and unit
-    norm; of odd mixtures only half of the coefficients exist. There may be several sets of values,
-    one for each of some sigmas.
-
-    Parameters
-    ----------
-    sets : sequence of StageParameters
-        Values to start from, one or more.
-    config : NetworkConfig
-        The network's shape.
-    """
-
-    def __init__(self, sets: Sequence[StageParameters], config: NetworkConfig) -> None:
-        super().__init__()
-        self._config = config
-        dct = dct_basis(config.patch_size).astype(sets[0].filters.dtype)
-        coefficients = np.stack([each.coefficients for each in sets])
-        if config.odd:
-            coefficients = half_from_odd(coefficients)
-        self.mix = nn.Parameter(torch.tensor(np.stack([each.filters @ dct.T for each in sets])))
-        self.group_weights = nn.Parameter(torch.tensor(np.stack([s.group_weights for s in sets])))
-        self.coefficients = nn.Parameter(torch.tensor(coefficients))
-        self.step_size = nn.Parameter(
-            torch.tensor([each.step_size for each in sets], dtype=self.mix.dtype)
-        )
-        self.dct: Tensor
-        self.register_buffer("dct", torch.tensor(dct), persistent=False)
-
-    def tensors(self, place: float = 0.0) -> plain.StageTensors:
-        """Return the filters, weights, all coefficients and the step size, differentiably.
-
-        `place` counts the sets from 0; between two of them, the values are interpolated, and the
-        filters brought back to unit norm.
-        """
-        filters = _normalized(_between(_normalized(self.mix), place)) @ self.dct
-        coefficients = _between(self.coefficients, place)
-        if self._config.odd:
-            middle = coefficients.new_zeros(*coefficients.shape[:-1], self._config.rbf_count % 2)
-            coefficients = torch.cat([coefficients, middle, -coefficients.flip(-1)], dim=-1)
-        weights, step_size = (_between(t, place) for t in (self.group_weights, self.step_size))
-        return plain.StageTensors(filters, weights, coefficients, step_size)
-
-    def export(self, place: float = 0.0) -> StageParameters:
-        """Return the present values as plain float32 arrays."""
-        with torch.no_grad():
-            filters, weights, coefficients, step_size = self.tensors(place)
-        return StageParameters(
-            filters.detach().cpu().numpy(),
-            weights.detach().cpu().numpy(),
-            coefficients.detach().cpu().numpy(),
-            step_size.item(),
-        ).astype(np.float32)
-
-
-def _normalized(mix: Tensor) -> Tensor:
-    return nn.functional.normalize(mix, dim=-1)
-
-
-def _between(sets: Tensor, place: float) -> Tensor:
-    """Return the set at this place, or a mean of the two around it."""
-    lower = min(int(place), len(sets) - 1)
-    share = place - lower
-    return sets[lower] if share == 0 else torch.lerp(sets[lower], sets[lower + 1], share)
 
 
 class NLNet(nn.Module):
     """The non-local network for batches of images on the 0-255 scale.
 
     On the CPU it runs through the same engine as :func:`nlnet.denoise`, with its hand-written
-    backward pass; on any other device in plain torch operations.
+    backward pass; on any other device, and for second derivatives, in plain torch operations.
 
     Parameters
     ----------
@@ -124,6 +52,9 @@ class NLNet(nn.Module):
         "auto" takes the engine on the CPU and torch operations elsewhere.
     threads : int, optional
         Threads of the engine; by default all CPUs the process may use.
+    max_memory : int
+        Bytes that torch operations may take beside planes and groups (about 70 bytes per pixel in
+        color), where no gradients are wanted: images are worked on in tiles of that size.
 
     Examples
     --------
@@ -142,6 +73,7 @@ class NLNet(nn.Module):
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
+        max_memory: int = tiles.DEFAULT_MEMORY,
     ) -> None:
         super().__init__()
         if not sets:
@@ -153,6 +85,7 @@ class NLNet(nn.Module):
         self.box = box
         self.backend: Backend = backend
         self.threads = threads
+        self.max_memory = max_memory
         self._workspace = Workspace()
         self.stages = nn.ModuleList(
             NLNetStage(stage_sets, config) for stage_sets in zip(*sets, strict=True)
@@ -160,21 +93,35 @@ class NLNet(nn.Module):
         self.refinement: RefinementNet | FixedRefinement | None = None
         if config.refinement is not None:
             begun = refinement or initial_refinement(config.refinement, config.channels, seed=0)
-            self.refinement = RefinementNet(begun)
+            limits = (self.sigmas[0], self.sigmas[-1]) if self.sigmas else (0.0, math.inf)
+            self.refinement = RefinementNet(begun, limits)
 
     @classmethod
     def from_model(
         cls,
-        model: Model,
+        model: Model | Family,
         *,
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
     ) -> NLNet:
-        """Return the network with the weights of a loaded model, for images with its noise."""
-        stages = [stage.astype(np.float32) for stage in model.stages]
-        network = cls(model.config, stages, box=box, backend=backend, threads=threads)
-        if model.refinement is not None:
+        """Return the network with the weights of a loaded model, all of which can be trained.
+
+        One for every sigma (`Family`) is given the noise with the images; any other is for images
+        whose noise is the model's.
+        """
+        family = model if isinstance(model, Family) else None
+        sets = model.sets if isinstance(model, Family) else (model.stages,)
+        network = cls(
+            model.config,
+            *([stage.astype(np.float32) for stage in stages] for stages in sets),
+            sigmas=family.sigmas if family else (),
+            refinement=family.refinement if family else None,
+            box=box,
+            backend=backend,
+            threads=threads,
+        )
+        if isinstance(model, Model) and model.refinement is not None:
             network.refinement = FixedRefinement(model.refinement)
         return network
 
@@ -190,6 +137,12 @@ class NLNet(nn.Module):
             raise InputError(
                 f"The batch has shape {tuple(noisy.shape)}, "
                 f"but must be (B, {self.config.channels}, H, W)."
+            )
+        own = self.stages[0].mix.dtype
+        if noisy.dtype != own or own not in (torch.float32, torch.float64):
+            raise InputError(
+                f"The batch is {noisy.dtype} and the network {own}, but both must be the same, "
+                "float32 or float64: half precision would be too coarse for 0 to 255."
             )
         planes = self.to_working_planes(noisy)
         if groups is None:
@@ -225,20 +178,16 @@ class NLNet(nn.Module):
         return run / scale
 
     def refine(self, estimate: Tensor, noisy: Tensor, sigmas: Tensor | None) -> Tensor:
-        """Return working planes after what follows the stages, if anything does.
+        """Return working planes after the refinement, if there is one.
 
         `sigmas`, (B,), is the noise of each image, for values that are functions of it.
         """
         if self.refinement is None:
             return estimate
-        refined: Tensor
-        if sigmas is None or not self.sigmas:
-            refined = self.refinement(estimate, noisy, sigmas)
+        if self._wants_gradients(estimate, noisy):
+            refined: Tensor = self.refinement(estimate, noisy, sigmas)
         else:
-            # Beyond the sigmas of the stages, it is the one for the nearest of them.
-            nearest = sigmas.clamp(self.sigmas[0], self.sigmas[-1])
-            scale = (nearest / sigmas).to(noisy)[:, None, None, None]
-            refined = self.refinement(scale * estimate, scale * noisy, nearest) / scale
+            refined = tiles.refine(self.refinement, estimate, noisy, sigmas, self.max_memory)
         return refined if self.box is None else plain.project(refined, self.box)
 
     def _run(
@@ -265,19 +214,21 @@ class NLNet(nn.Module):
                 threads=self.threads,
                 workspace=self._workspace,
             )
-        members = plain.flat_members(groups)
-        for number, stage in enumerate(stages, start=1):
-            estimate = plain.stage(estimate, noisy, members, stage, self.config)
-            last = number == len(stages) and project_last
-            if box and (self.config.project_every_stage or last):
-                estimate = plain.project(estimate, box)
-        return estimate
+        plainly = (estimate, noisy, groups, stages, self.config, box)
+        if self._wants_gradients(estimate, noisy):
+            return plain.run_stages(*plainly, project_last=project_last)
+        return tiles.run_stages(*plainly, project_last=project_last, memory=self.max_memory)
+
+    def _wants_gradients(self, *planes: Tensor) -> bool:
+        """Tell whether autograd records what is done with these planes."""
+        recorded = (tensor.requires_grad for tensor in (*planes, *self.parameters()))
+        return torch.is_grad_enabled() and any(recorded)
 
     def find_groups(self, planes: Tensor) -> Tensor:
         """Match the patches of the working planes' first channel: (B, H, W, K, 2) int8."""
         images = planes[:, 0].detach()
         if not self._uses_engine(planes):
-            return plain.find_groups(images, self.config)
+            return tiles.find_groups(images, self.config, self.max_memory)
         return torch.from_numpy(find_groups(images.numpy(), self.config, self.threads))
 
     def to_working_planes(self, images: Tensor) -> Tensor:

@@ -8,13 +8,16 @@ reverse.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nlnet.arrays import FloatArray
+from nlnet.arrays import Box, FloatArray
 from nlnet.network import color, potentials
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
@@ -27,6 +30,26 @@ class StageTensors(NamedTuple):
     group_weights: Tensor
     coefficients: Tensor
     step_size: Tensor
+
+
+def run_stages(
+    estimate: Tensor,
+    noisy: Tensor,
+    groups: Tensor,
+    stages: Sequence[StageTensors],
+    config: NetworkConfig,
+    box: Box | None,
+    *,
+    project_last: bool = True,
+) -> Tensor:
+    """Run (B, C, H, W) working planes through consecutive stages, as the engine does."""
+    members = flat_members(groups)
+    for number, parameters in enumerate(stages, start=1):
+        estimate = stage(estimate, noisy, members, parameters, config)
+        last = number == len(stages) and project_last
+        if box and (config.project_every_stage or last):
+            estimate = project(estimate, box)
+    return estimate
 
 
 def stage(
@@ -96,11 +119,15 @@ def transform(planes: Tensor, matrix: FloatArray) -> Tensor:
 
 
 def flat_members(groups: Tensor) -> Tensor:
-    """From offsets, (B, H, W, K, 2), to flat pixel indices, (B, K, H * W)."""
+    """From offsets, (B, H, W, K, 2), to flat pixel indices, (B, K, H * W).
+
+    Of a part of an image, members beyond its edge are brought back to the edge.
+    """
     batch, height, width, count, _ = groups.shape
     wide = groups.to(torch.int64)
     rows = torch.arange(height, device=groups.device).reshape(1, -1, 1, 1) + wide[..., 0]
     columns = torch.arange(width, device=groups.device).reshape(1, 1, -1, 1) + wide[..., 1]
+    rows, columns = rows.clamp(0, height - 1), columns.clamp(0, width - 1)
     return (rows * width + columns).reshape(batch, height * width, count).transpose(1, 2)
 
 
@@ -119,7 +146,7 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     edge = (radius,) * 4
     around = functional.pad(padded, edge)
     inside = functional.pad(torch.ones_like(image), edge) > 0
-    offsets = _ranked_offsets(config.window, image.device)
+    offsets = torch.tensor(_ranked_offsets(config.window), device=image.device)
     ranks = torch.empty(config.window**2, dtype=torch.int64, device=image.device)
     ranks[(offsets[:, 0] + radius) * config.window + offsets[:, 1] + radius] = torch.arange(
         config.window**2, device=image.device
@@ -151,12 +178,13 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     return offsets[members.movedim(1, -1)].to(torch.int8)
 
 
+# An array, not a tensor: one that is made during an export or in inference mode is of no use after.
 @functools.lru_cache(maxsize=8)
-def _ranked_offsets(window: int, device: torch.device) -> Tensor:
+def _ranked_offsets(window: int) -> npt.NDArray[np.int64]:
     """All offsets of a window: by length, then row by row."""
     span = range(-(window // 2), window // 2 + 1)
     ranked = sorted(((dy, dx) for dy in span for dx in span), key=lambda o: o[0] ** 2 + o[1] ** 2)
-    return torch.tensor(ranked, device=device)
+    return np.array(ranked)
 
 
 def mirrored(length: int, before: int, behind: int, like: Tensor) -> Tensor:
@@ -178,7 +206,8 @@ def psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor
 
     `features` are (B, C, F, n), and `coefficients` (C, F, M).
     """
-    basis = _table_basis(config, features.dtype, features.device)
+    table = potentials.cubic_basis(config).T  # (M, intervals * 4)
+    basis = torch.tensor(table, dtype=features.dtype, device=features.device)
     intervals = potentials.table_intervals(config)
     cubics = (coefficients @ basis).reshape(*coefficients.shape[:2], intervals, 4)
     position = (features + config.rbf_range) / potentials.table_step(config)
@@ -187,12 +216,6 @@ def psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor
     t = position - interval
     value = torch.zeros_like(t)
     for power in (3, 2, 1, 0):
-        table = cubics[..., power].expand(*features.shape[:3], intervals)
-        value = value * t + torch.gather(table, -1, interval)
+        factors = cubics[..., power].expand(*features.shape[:3], intervals)
+        value = value * t + torch.gather(factors, -1, interval)
     return value
-
-
-@functools.lru_cache(maxsize=8)
-def _table_basis(config: NetworkConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Map from M coefficients to the table, (M, intervals * 4)."""
-    return torch.as_tensor(potentials.cubic_basis(config).T, dtype=dtype, device=device)

@@ -1,11 +1,12 @@
 """The refinement in torch operations: for training, for gradients and for other devices.
 
 `nlnet.network.refinement` says what it is; the engine has the same layers in
-``engine/src/refine.h``.
+``engine/src/convolutions``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -49,19 +50,17 @@ def refine(
     config: RefinementConfig,
     *,
     center: Tensor,
-    blind: bool = False,
     bfloat16: bool = False,
 ) -> Tensor:
     """Return (1 - gamma) x + gamma y - R(x, y) for (B, C, H, W) working planes.
 
-    `center`, (1, C, 1, 1), is what is subtracted from all planes before the first layer. A blind
-    R sees zeros in place of x. With `bfloat16` its layers compute with fewer digits.
+    `center`, (B or 1, C, 1, 1), is what is subtracted from all planes before the first layer. With
+    `bfloat16`, the layers compute in that type.
     """
     height, width = noisy.shape[-2:]
     rows = mirrored(height, 0, -height % config.unit, noisy)
     columns = mirrored(width, 0, -width % config.unit, noisy)
-    seen = torch.zeros_like(estimate) if blind else estimate - center
-    planes = torch.cat([seen, noisy - center], dim=1) * values.image_scale
+    planes = torch.cat([estimate - center, noisy - center], dim=1) * values.image_scale
     planes = planes.index_select(-2, rows).index_select(-1, columns)
     with torch.autocast(noisy.device.type, torch.bfloat16, enabled=bfloat16):
         change = _run_layers(functional.pixel_unshuffle(planes, 2), values.layers, config)
@@ -108,28 +107,30 @@ def _center(channels: int, gray: float, like: Tensor) -> Tensor:
 
 
 class FixedRefinement(nn.Module):
-    """A refinement for noise of one strength; it has nothing to train."""
+    """A refinement for noise of one strength, in images whose noise is `REFERENCE_SIGMA`."""
 
     def __init__(self, refinement: Refinement) -> None:
         super().__init__()
-        self._refinement = refinement
+        self.config, self.channels = refinement.config, refinement.channels
+        self._center = refinement.center
+        self.step_size = nn.Parameter(torch.tensor(refinement.step_size, dtype=torch.float32))
+        self.weights, self.biases = (
+            nn.ParameterList(torch.tensor(array) for array in arrays)
+            for arrays in zip(*refinement.layers, strict=True)
+        )
 
     def forward(self, estimate: Tensor, noisy: Tensor, sigmas: Tensor | None = None) -> Tensor:
         """Refine working planes whose noise is `REFERENCE_SIGMA`."""
-        refinement = self._refinement
-
-        def tensor(values: object) -> Tensor:
-            return torch.as_tensor(np.asarray(values), dtype=noisy.dtype, device=noisy.device)
-
-        shapes = refinement.config.layers(refinement.channels)
         layers = {
-            shape.name: LayerTensors(tensor(layer.weights), tensor(layer.biases)[None])
-            for shape, layer in zip(shapes, refinement.layers, strict=True)
+            shape.name: LayerTensors(weights, biases[None])
+            for shape, weights, biases in zip(
+                self.config.layers(self.channels), self.weights, self.biases, strict=True
+            )
         }
-        one = tensor(1.0)
-        values = RefinementTensors(tensor(refinement.step_size), one, one, layers)
-        center = _center(refinement.channels, refinement.center, noisy)
-        return refine(estimate, noisy, values, refinement.config, center=center)
+        one = noisy.new_ones(())
+        values = RefinementTensors(self.step_size, one, one, layers)
+        center = _center(self.channels, self._center, noisy)
+        return refine(estimate, noisy, values, self.config, center=center)
 
 
 class RefinementNet(nn.Module):
@@ -139,20 +140,23 @@ class RefinementNet(nn.Module):
     ----------
     functions : RefinementFunctions
         Values to start from.
+    limits : (float, float)
+        Sigmas between which they are functions of sigma. Images with less or more noise are scaled,
+        and their noise becomes the nearer of the two.
 
     Attributes
     ----------
-    opened : bool
-        Whether R sees the estimate x beside the noisy image y, and gamma is learned. Training
-        may begin without.
-    coarse : bool
-        Whether its layers compute with fewer digits.
+    in_bfloat16 : bool
+        Whether its layers compute in bfloat16.
     """
 
-    def __init__(self, functions: RefinementFunctions) -> None:
+    def __init__(
+        self, functions: RefinementFunctions, limits: tuple[float, float] = (0.0, math.inf)
+    ) -> None:
         super().__init__()
         self.config, self.channels = functions.config, functions.channels
-        self.opened, self.coarse = True, False
+        self.in_bfloat16 = False
+        self._limits = limits
         self.values = nn.ParameterDict(
             {_key(name): torch.tensor(values) for name, values in functions.tensors.items()}
         )
@@ -161,36 +165,36 @@ class RefinementNet(nn.Module):
         """Refine working planes on the 0-255 scale, whose noise has the given sigmas, (B,)."""
         if sigmas is None:
             sigmas = noisy.new_full((1,), REFERENCE_SIGMA)
-        place = torch.log(sigmas / REFERENCE_SIGMA).to(noisy)[:, None]  # (B, 1)
+        nearest = sigmas.clamp(*self._limits)
+        place = torch.log(nearest / REFERENCE_SIGMA).to(noisy)[:, None]  # (B, 1)
         layers = {}
-        for shape in self.config.layers(self.channels):
-            biases = self._value(shape.name, "biases")[None]
-            if shape.varies:
-                biases = biases + place * self._value(shape.name, "slopes")
-            layers[shape.name] = LayerTensors(self._value(shape.name, "weights"), biases)
+        for spec in self.config.layers(self.channels):
+            biases = self._value(spec.name, "biases")[None]
+            if spec.varies:
+                biases = biases + place * self._value(spec.name, "slopes")
+            layers[spec.name] = LayerTensors(self._value(spec.name, "weights"), biases)
         step_size = self.values["step_size"]
-        step_size = step_size[0] + step_size[1] * place[:, :, None, None]
+        scales = [scales_at(sigma) for sigma in nearest.tolist()]
         # The scales are for images whose noise is the reference; here it is not.
-        scales = [scales_at(sigma) for sigma in sigmas.tolist()]
-        factors = [REFERENCE_SIGMA / sigma for sigma in sigmas.tolist()]
-        image = [scale.image * factor for scale, factor in zip(scales, factors, strict=True)]
-        change = [scale.change / factor for scale, factor in zip(scales, factors, strict=True)]
+        factors = (REFERENCE_SIGMA / sigmas).to(noisy)[:, None, None, None]
         values = RefinementTensors(
-            step_size if self.opened else step_size.detach(),
-            noisy.new_tensor(image)[:, None, None, None],
-            noisy.new_tensor(change)[:, None, None, None],
+            step_size[0] + step_size[1] * place[:, :, None, None],
+            factors * noisy.new_tensor([scale.image for scale in scales])[:, None, None, None],
+            noisy.new_tensor([scale.change for scale in scales])[:, None, None, None] / factors,
             layers,
         )
-        center = _center(self.channels, CENTER, noisy)
+        beyond = (sigmas / nearest).to(noisy)[:, None, None, None]
+        center = beyond * _center(self.channels, CENTER, noisy)
         return refine(
-            estimate,
-            noisy,
-            values,
-            self.config,
-            center=center,
-            blind=not self.opened,
-            bfloat16=self.coarse,
+            estimate, noisy, values, self.config, center=center, bfloat16=self.in_bfloat16
         )
+
+    def matrices_and_others(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the weights of all convolutions but the first and the last, and all else."""
+        inner = {_key(f"{spec.name}.weights") for spec in self.config.layers(self.channels)[1:-1]}
+        named = list(self.values.items())
+        matrices = [value for name, value in named if name in inner]
+        return matrices, [value for name, value in named if name not in inner]
 
     def export(self) -> RefinementFunctions:
         """Return the present values as plain float32 arrays."""
@@ -215,8 +219,8 @@ def initial_refinement(config: RefinementConfig, channels: int, seed: int) -> Re
     rng = np.random.default_rng(seed)
     tensors = {name: values.copy() for name, values in blank(config, channels).tensors.items()}
     for shape in config.layers(channels):
-        _, taken, rows, columns = shape.weights
-        bound = 1 / np.sqrt(taken * rows * columns)
+        _, in_channels, rows, columns = shape.weights
+        bound = 1 / np.sqrt(in_channels * rows * columns)
         weights = rng.uniform(-bound, bound, shape.weights).astype(np.float32)
         if shape.name.endswith("second"):
             weights *= np.float32(0.3)

@@ -23,7 +23,8 @@ class RunProgress:
 
     `phase` counts the stages in greedy training, and is the number of stages in joint training;
     `epoch` the epochs done of the phase, and `step` the steps done of the present epoch, whose
-    losses add up to `loss_sum`; `log_lines` the lines written to the log so far.
+    losses add up to `loss_sum`; `pixels` those that all steps have seen, and `log_lines` the lines
+    written to the log so far. `earlier` says how the models that the run began with were trained.
     """
 
     phase: int = 0
@@ -31,8 +32,10 @@ class RunProgress:
     step: int = 0
     loss_sum: float = 0.0
     seconds: float = 0.0
+    pixels: int = 0
     log_lines: int = 0
     best_psnr: float | None = None
+    earlier: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass

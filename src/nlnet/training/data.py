@@ -15,17 +15,14 @@ import torch
 from torch import Tensor
 
 from nlnet.arrays import Array
-from nlnet.errors import InputError
-from nlnet.evaluation.datasets import bsd68_ids, list_images, read_clean
+from nlnet.evaluation.datasets import LUMA
 from nlnet.inputs import from_planes, to_planes
 from nlnet.network import color
 from nlnet.network.matching import find_groups
 from nlnet.noise import add_noise
 from nlnet.training.loss import squared_errors
+from nlnet.training.pictures import Pictures, axis_of
 from nlnet.training.settings import TrainingSettings
-
-TRAINING_FOLDERS = ("train", "test")
-VALIDATION_FOLDER = "val"
 
 FIXED_EPOCH = 0
 """The epoch whose crops are those that are kept; new ones are counted from 1."""
@@ -88,76 +85,23 @@ def join(batches: Sequence[Batch]) -> Batch:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Pictures:
-    """The clean images of a run, (C, H, W) uint8 arrays, and how many files were left out."""
-
-    training: Sequence[Array]
-    validation: Sequence[Array]
-    left_out: int = 0
-
-
-def load_pictures(
-    folder: Path, settings: TrainingSettings, exclude: frozenset[str] = frozenset()
-) -> Pictures:
-    """Read ``train/`` and ``test/``, which are trained on, and ``val/``, in the order of names.
-
-    The images of BSD68, and those whose names without suffix are in `exclude`, are left out in all
-    folders.
-
-    Raises
-    ------
-    FileError
-        If a folder or an image cannot be read.
-    InputError
-        If nothing is left, or an image cannot be used or is smaller than a crop.
-    """
-    skip = exclude | bsd68_ids()  # they are for the final test: no run ever sees them
-    channels = settings.network.channels
-    left_out = 0
-    found: list[list[Array]] = []
-    for names, side in ((TRAINING_FOLDERS, settings.data.crop), ((VALIDATION_FOLDER,), 0)):
-        pictures = []
-        for place in (folder / name for name in names):
-            paths = list_images(place)
-            kept = [path for path in paths if path.stem not in skip]
-            if not kept:
-                raise InputError(f"All images in {str(place)!r} are to be left out.")
-            left_out += len(paths) - len(kept)
-            pictures += [_load_picture(path, channels, side) for path in kept]
-        found.append(pictures)
-    return Pictures(found[0], found[1], left_out)
-
-
-def _load_picture(path: Path, channels: int, side: int) -> Array:
-    planes = np.ascontiguousarray(to_planes(read_clean(path, channels), _axis(channels)))
-    _, height, width = planes.shape
-    if min(height, width) < side:
-        raise InputError(
-            f"A crop of {side}x{side} pixels does not fit into {str(path)!r}, {width}x{height}."
-        )
-    return planes
-
-
-def _axis(channels: int) -> int | None:
-    """Return where files have their channels: (H, W) or (H, W, 3)."""
-    return None if channels == 1 else -1
-
-
 class CropSource:
-    """Noisy crops of the training images.
+    """Noisy crops of the training images, with the noise that the recipe asks for.
 
     Parameters
     ----------
-    pictures : sequence of (C, H, W) uint8 arrays
-        The clean images.
+    pictures : Pictures
+        The images.
     settings : TrainingSettings
-        Crop size, noise level, seed and network.
+        Crop size, noise, seed and network.
     """
 
-    def __init__(self, pictures: Sequence[Array], settings: TrainingSettings) -> None:
+    def __init__(self, pictures: Pictures, settings: TrainingSettings) -> None:
         self._pictures = pictures
         self._settings = settings
+        self._simulated = None
+        if settings.data.noise == "simulated":
+            self._simulated = Simulated(pictures.places[0], settings)
         self._kept: tuple[Sequence[int], Batch] | None = None
 
     def keep(self, items: Sequence[int], threads: int | None) -> Batch:
@@ -172,26 +116,103 @@ class CropSource:
         pairs = [self._draw_one(epoch, item, sigma) for item in items]
         clean = np.stack([pair[0] for pair in pairs])
         noisy = np.stack([pair[1] for pair in pairs])
-        return make_batch(clean, noisy, sigma, self._settings, threads)
+        return self._make_batch(clean, noisy, sigma, threads)
 
     def draw_one(self, epoch: int, item: int, threads: int | None) -> Batch:
         """Return one crop of an epoch with noise of its own, for the refinement."""
         sigma = self._settings.draw_sigma(epoch, item, self._settings.refinement.often)
         clean, noisy = self._draw_one(epoch, item, sigma)
-        return make_batch(clean[None], noisy[None], sigma, self._settings, threads)
+        return self._make_batch(clean[None], noisy[None], sigma, threads)
+
+    def _make_batch(self, clean: Array, noisy: Array, sigma: float, threads: int | None) -> Batch:
+        if self._settings.data.noise != "white":
+            sigma = measured_sigma(clean, noisy, self._settings)
+        return make_batch(clean, noisy, sigma, self._settings, threads)
 
     def _draw_one(self, epoch: int, item: int, sigma: float) -> tuple[Array, Array]:
         settings = self._settings
         rng = np.random.default_rng((settings.seed, epoch, item))
-        picture = self._pictures[item % len(self._pictures)]
+        if self._simulated is not None:
+            return self._simulated.draw(rng)
+        # One picture after the other, so that all are seen, however few crops an epoch has.
+        number = (max(epoch, 1) - 1) * settings.data.crops + item
+        number %= len(self._pictures.training)
         side = settings.data.crop
+        picture = self._pictures.training[number]
         top, left = (int(rng.integers(size - side + 1)) for size in picture.shape[1:])
-        clean = picture[:, top : top + side, left : left + side].astype(np.float32)
-        if settings.data.augment:
-            clean = np.rot90(clean, int(rng.integers(4)), axes=(1, 2))
-            clean = clean[:, :, ::-1] if rng.integers(2) else clean
+        turns, flip = (int(rng.integers(4)), rng.integers(2)) if settings.data.augment else (0, 0)
+
+        def cut(planes: Array) -> Array:
+            crop = planes[:, top : top + side, left : left + side].astype(np.float32)
+            crop = np.rot90(crop, turns, axes=(1, 2))
+            return np.ascontiguousarray(crop[:, :, ::-1] if flip else crop)
+
+        clean = cut(picture)
+        if settings.data.noise == "pairs":
+            return clean, cut(self._pictures.noisy_training[number])
         noise = rng.standard_normal(clean.shape, dtype=np.float32)
-        return np.ascontiguousarray(clean), clean + np.float32(sigma) * noise
+        return clean, clean + np.float32(sigma) * noise
+
+
+class Simulated:
+    """Crops with the noise of cameras, films and microscopes, by `nlnet.training.simulation`."""
+
+    def __init__(self, folder: Path, settings: TrainingSettings) -> None:
+        from nlnet.training.simulation.scenes import Photos  # needs OpenCV, which others do not
+
+        self._photos = Photos(folder)
+        self._side, self._channels = settings.data.crop, settings.network.channels
+
+    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return the planes of a picture without and with its noise."""
+        from nlnet.training.simulation.recipes import draw_recipe
+
+        recipe = draw_recipe(self._photos, self._side, rng)
+        noisy = recipe.render(int(rng.integers(2**32)))
+        return self._planes(recipe.truth()), self._planes(noisy)
+
+    def _planes(self, image: Array) -> Array:
+        planes = np.atleast_3d(image).transpose(2, 0, 1).astype(np.float32)
+        if len(planes) == self._channels:
+            return np.ascontiguousarray(planes)
+        gray = np.tensordot(LUMA, planes, 1)[None] if len(planes) == 3 else planes
+        return np.ascontiguousarray(np.repeat(gray, self._channels, axis=0), np.float32)
+
+
+def measured_sigma(clean: Array, noisy: Array, settings: TrainingSettings) -> float:
+    """Return the noise of images that come with it: the recipe's sigma, or what is measured.
+
+    A recipe for every sigma has the root mean squared difference of the images, brought between the
+    first and the last of its sigmas.
+    """
+    if settings.sigma is not None:
+        return settings.sigma
+    difference = noisy.astype(np.float64) - clean
+    found = float(np.sqrt(np.mean(difference**2)))
+    return min(max(found, settings.sigmas[0]), settings.sigmas[-1])
+
+
+def validation_batches(
+    pictures: Pictures, number: int, settings: TrainingSettings, threads: int | None
+) -> list[Batch]:
+    """Return a validation image with each noise that is validated with, as batches of one."""
+    clean = pictures.validation[number]
+    if settings.data.noise == "white":
+        sigmas = settings.validation_sigmas
+        return [validation_batch(clean, number, sigma, settings, threads) for sigma in sigmas]
+    if settings.data.noise == "pairs":
+        noisy = pictures.noisy_validation[number]
+    else:
+        rng = np.random.default_rng((settings.seed, number, 2))
+        clean, noisy = Simulated(pictures.places[-1], settings).draw(rng)
+    sigma = measured_sigma(clean, noisy, settings)
+    noisy = noisy.astype(np.float32)
+    return [make_batch(clean[np.newaxis], noisy[np.newaxis], sigma, settings, threads)]
+
+
+def validations(settings: TrainingSettings) -> int:
+    """Return how many batches `validation_batches` gives for each image."""
+    return len(settings.validation_sigmas) if settings.data.noise == "white" else 1
 
 
 def validation_batch(
@@ -199,7 +220,7 @@ def validation_batch(
 ) -> Batch:
     """Return the validation image with this number, with the protocol's noise, as a batch."""
     # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
-    axis = _axis(len(picture))
+    axis = axis_of(len(picture))
     pixels = add_noise(from_planes(picture, axis), sigma, number)
     noisy = to_planes(pixels.astype(np.float32), axis)
     return make_batch(picture[np.newaxis], noisy[np.newaxis], sigma, settings, threads)

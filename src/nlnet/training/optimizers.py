@@ -38,17 +38,14 @@ class Optimizer(Protocol):
 
 
 class Adam:
-    """Adam with rates that decay along a cosine."""
+    """Adam with rates that decay along a cosine: one for arrays, one for single values."""
 
-    def __init__(self, named: Iterable[tuple[str, Tensor]], settings: PhaseSettings) -> None:
+    def __init__(
+        self, arrays: Iterable[Tensor], scalars: Iterable[Tensor], settings: PhaseSettings
+    ) -> None:
         self._settings = settings
-        arrays: list[Tensor] = []
-        scalars: list[Tensor] = []
-        for name, parameter in named:
-            few = name.endswith(("group_weights", "step_size"))
-            (scalars if few else arrays).append(parameter)
         self._bases = (settings.rate, settings.scalar_rate)
-        self._inner = torch.optim.Adam([{"params": arrays}, {"params": scalars}])
+        self._inner = torch.optim.Adam([{"params": list(arrays)}, {"params": list(scalars)}])
         self.set_share(0.0)
 
     def step(self, closure: Callable[[], Tensor]) -> float:
@@ -83,8 +80,7 @@ class Muon:
 
     A convolution's weights are a matrix, outputs x inputs. The step is not along its momentum, but
     along the nearest matrix whose singular values are all 1: what is rare in the gradient is
-    learned as fast as what is frequent (K. Jordan et al., 2024). The first and the last layer, and
-    all biases, are left to Adam.
+    learned as fast as what is frequent (K. Jordan et al., 2024).
     """
 
     _MOMENTUM = 0.95
@@ -94,15 +90,13 @@ class Muon:
     _WARM_UP = 0.004
     """Share of the phase in which the rates rise."""
 
-    def __init__(self, named: Iterable[tuple[str, Tensor]], settings: PhaseSettings) -> None:
+    def __init__(
+        self, matrices: Iterable[Tensor], others: Iterable[Tensor], settings: PhaseSettings
+    ) -> None:
         self._settings = settings
-        self._matrices: list[Tensor] = []
-        others: list[Tensor] = []
-        for name, parameter in named:
-            inner = parameter.ndim == 4 and "head" not in name and "tail" not in name
-            (self._matrices if inner else others).append(parameter)
+        self._matrices = list(matrices)
         self._momenta = [torch.zeros_like(parameter) for parameter in self._matrices]
-        self._others = torch.optim.Adam(others, betas=(0.9, 0.95))
+        self._others = torch.optim.Adam(list(others), betas=(0.9, 0.95))
         self.set_share(0.0)
 
     def step(self, closure: Callable[[], Tensor]) -> float:
@@ -182,8 +176,8 @@ class LBFGS:
     has ended: its result is remembered, so that it is not computed twice.
     """
 
-    def __init__(self, named: Iterable[tuple[str, Tensor]]) -> None:
-        self._parameters = [parameter for _, parameter in named]
+    def __init__(self, parameters: Iterable[Tensor]) -> None:
+        self._parameters = list(parameters)
         self._inner = torch.optim.LBFGS(
             self._parameters,
             max_iter=1,
@@ -232,10 +226,3 @@ class LBFGS:
         loss = closure()
         self._seen.append(_Evaluation(point, loss, flatten_gradients(self._parameters)))
         return loss
-
-
-def make_optimizer(named: Iterable[tuple[str, Tensor]], settings: PhaseSettings) -> Optimizer:
-    """Return the optimiser that a phase's settings ask for."""
-    if settings.optimizer == "lbfgs":
-        return LBFGS(named)
-    return Adam(named, settings) if settings.optimizer == "adam" else Muon(named, settings)

@@ -1,7 +1,12 @@
-"""One phase of training: which stages run, which parameters move, and one step of it."""
+"""A phase of training: what moves in it, where its batches come from, and its steps.
+
+The network is trained greedily first, one stage after the other, then all stages jointly; a
+refinement follows (`nlnet.training.refinement`).
+"""
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import dataclasses
 import functools
@@ -10,67 +15,92 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nlnet.errors import ModelError
 from nlnet.torch import NLNet
-from nlnet.torch.refinement import RefinementNet
+from nlnet.torch.stage import NLNetStage
 from nlnet.training.data import Batch, CropSource
-from nlnet.training.loss import negative_psnr, negative_psnr_near, squared_errors
-from nlnet.training.optimizers import make_optimizer
-from nlnet.training.settings import PhaseSettings, RefinementSettings, TrainingSettings
-from nlnet.training.sources import BatchSource, Cuts, Fresh, FullBatch, Shuffled, split
+from nlnet.training.loss import negative_psnr
+from nlnet.training.optimizers import LBFGS, Adam, Optimizer
+from nlnet.training.settings import PhaseSettings, TrainingSettings
+from nlnet.training.sources import BatchSource, Fresh, FullBatch, Shuffled, split
 from nlnet.training.team import Team
 
 
-class Phase:
-    """A phase on the way to a trained network: greedy for one stage, joint for all, refinement.
+class Phase(abc.ABC):
+    """What all phases have in common: steps, a running average, and a state to resume from.
 
     Parameters
     ----------
-    number : int
-        The stage that is trained, the number of stages for joint training, or one more for what
-        follows the stages.
-    settings : TrainingSettings
-        The recipe.
+    title : str
+        Its name in logs.
+    recipe : TrainingSettings
+        The whole recipe.
+    settings : PhaseSettings
+        Its own part of the recipe.
     network : NLNet
-        The network; its parameters that do not take part are frozen.
-    crops : CropSource
-        Where crops are drawn.
+        The network.
+    moving : Module
+        The part of the network that is trained; all else is frozen.
     team : Team
         The processes that train together.
+    ends_network : bool
+        Whether the network is complete after this phase.
     """
 
     def __init__(
         self,
-        number: int,
-        settings: TrainingSettings,
+        title: str,
+        recipe: TrainingSettings,
+        settings: PhaseSettings,
         network: NLNet,
-        crops: CropSource,
+        moving: nn.Module,
         team: Team,
+        *,
+        ends_network: bool,
     ) -> None:
-        stages = settings.network.stages
-        self._joint = number == stages
-        self.title, self.settings, part = _outline(number, settings)
-        self._first = 0 if self._joint else min(number, stages)
-        self._last = min(number + 1, stages)
-        self.ends_network = number == settings.last_phase or (
-            self._last == stages and settings.network.refinement is None
-        )
+        self.title = title
+        self.settings = settings
+        self.ends_network = ends_network
+        self._recipe = recipe
         self._network = network
         self._team = team
-        self._moving = []
-        for name, parameter in network.named_parameters():
-            moves = name.startswith(part)
-            parameter.requires_grad_(moves)
-            if moves:
-                self._moving.append((name, parameter))
-        self.optimizer = make_optimizer(self._moving, self.settings)
+        network.requires_grad_(False)
+        moving.requires_grad_(True)
+        self._moving = list(moving.parameters())
+        self.optimizer = self._make_optimizer()
         self._average: dict[str, Tensor] | None = None
         self._place = "at the start"
         # A phase without epochs needs no crops.
-        self._source = self._make_source(number, settings, crops) if self.settings.epochs else None
+        self._source = self._make_source() if settings.epochs else None
         self.steps = 0 if self._source is None else self._source.steps
+
+    @abc.abstractmethod
+    def score(self, batch: Batch) -> Tensor:
+        """Return the negative PSNR of whole images, through all that is trained so far."""
+
+    @abc.abstractmethod
+    def _losses(self, batch: Batch) -> Tensor:
+        """Return the loss of every image of a training batch on the team's device."""
+
+    @abc.abstractmethod
+    def _make_optimizer(self) -> Optimizer:
+        """Return the optimizer of what moves."""
+
+    @abc.abstractmethod
+    def _make_source(self) -> BatchSource:
+        """Return where the training batches come from."""
+
+    @property
+    def pixels_per_step(self) -> int:
+        """Pixels of the crops that a step of the team sees."""
+        return 0 if self._source is None else self._source.crops_per_step * self._side**2
+
+    @property
+    def _side(self) -> int:
+        """Side of what a step sees."""
+        return self._recipe.data.crop
 
     def epoch(self, number: int, skip: int) -> Iterator[float]:
         """Train for an epoch from step `skip` on, yielding the loss before each step.
@@ -86,35 +116,12 @@ class Phase:
             done = number * self.steps + step
             self._place = f"epoch {number + 1}, step {step + 1}"
             self.optimizer.set_share(done / total)
-            if isinstance(self.settings, RefinementSettings):
-                self._refinement.opened = done >= self.settings.blind * total
             loss = self.optimizer.step(functools.partial(self._loss, batches))
-            if not all(bool(parameter.isfinite().all()) for _, parameter in self._moving):
+            if not all(bool(parameter.isfinite().all()) for parameter in self._moving):
                 # Now, before a checkpoint can be made of them.
                 raise self._broken("The parameters are not finite any more")
             self._follow_average(done)
             yield loss
-
-    def negative_psnr(self, batch: Batch, *, whole: bool) -> Tensor:
-        """Negative PSNR of every image of a batch, after the phase's last stage.
-
-        `whole` runs all stages up to it; otherwise only those that the phase trains, and images
-        that are pieces count as parts of their crops.
-        """
-        here = batch.to(self._team.device)
-        first = 0 if whole else self._first
-        planes = here.estimate
-        if first < self._last:
-            planes = self._network.run(
-                planes, here.noisy, here.groups, first, self._last, sigma=here.sigma
-            )
-        if isinstance(self.settings, RefinementSettings):
-            self._refinement.coarse = self.settings.bfloat16 and not whole
-            planes = self._network.refine(planes, here.noisy, here.sigmas)
-        images = self._network.from_working_planes(planes)
-        if isinstance(self.settings, RefinementSettings) and not whole:
-            return negative_psnr_near(images, here.clean, here.errors)
-        return negative_psnr(images, here.clean)
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
@@ -130,8 +137,8 @@ class Phase:
             self._network.load_state_dict(self._average)
 
     def close(self) -> None:
-        """Leave nothing under way."""
-        if isinstance(self._source, Cuts):
+        """Draw no more batches."""
+        if self._source is not None:
             self._source.close()
 
     def state(self) -> dict[str, Any]:
@@ -146,19 +153,19 @@ class Phase:
             self._average = {name: value.to(device) for name, value in state["average"].items()}
 
     def _loss(self, batches: Sequence[Batch]) -> Tensor:
-        """Mean negative PSNR over the team's crops of this step, with its gradients."""
+        """Return the mean loss over the team's crops of this step, and leave its gradients."""
         assert self._source is not None
-        parameters = [parameter for _, parameter in self._moving]
-        for parameter in parameters:
+        for parameter in self._moving:
             # Not None, which several processes could not tell from zeros.
             parameter.grad = torch.zeros_like(parameter)
         # In float64: a line search compares losses that differ in the last digits.
         total = torch.zeros((), dtype=torch.float64)
         for batch in batches:
-            loss = self.negative_psnr(batch, whole=False).sum() / self._source.crops_per_step
+            losses = self._losses(batch.to(self._team.device))
+            loss = losses.sum() / self._source.crops_per_step
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach().cpu()
-        total = self._team.all_reduce(total, parameters)
+        total = self._team.all_reduce(total, self._moving)
         if not math.isfinite(total):
             raise self._broken(f"The loss is {float(total)}")
         return total
@@ -180,73 +187,104 @@ class Phase:
         for name, value in values.items():
             self._average[name].lerp_(value, 1 - decay)
 
-    def _make_source(
-        self, number: int, settings: TrainingSettings, crops: CropSource
-    ) -> BatchSource:
-        count, size = settings.data.crops, min(self.settings.batch, settings.data.crops)
-        full, threads = self.settings.optimizer == "lbfgs", self._team.threads
-        if isinstance(self.settings, RefinementSettings):
-            pixels = count * settings.data.crop**2
-            return Cuts(
-                functools.partial(self._draw_estimate, crops),
-                crops=count,
-                sets=math.ceil(self.settings.epochs / self.settings.reuse),
-                steps=max(1, pixels // (self.settings.batch * self.settings.cut**2)),
-                epochs=self.settings.reuse,
-                size=self.settings.batch,
-                side=self.settings.cut,
-                seed=(settings.seed, number),
-                team=self._team,
-            )
-        if self._joint and settings.data.fresh and not full:
-            return Fresh(crops, count, size, self._team, threads)
+
+class StagesPhase(Phase):
+    """Training of consecutive stages, on the images that they make."""
+
+    _stages: range
+    """Numbers of the stages that are trained."""
+    _crops: CropSource
+
+    def score(self, batch: Batch) -> Tensor:
+        """Return the negative PSNR of whole images after the last of the stages."""
+        return self._negative_psnr(batch.to(self._team.device), 0)
+
+    def _losses(self, batch: Batch) -> Tensor:
+        return self._negative_psnr(batch, self._stages.start)
+
+    def _negative_psnr(self, batch: Batch, first: int) -> Tensor:
+        planes = self._network.run(
+            batch.estimate, batch.noisy, batch.groups, first, self._stages.stop, sigma=batch.sigma
+        )
+        return negative_psnr(self._network.from_working_planes(planes), batch.clean)
+
+    def _make_optimizer(self) -> Optimizer:
+        if self.settings.optimizer == "lbfgs":
+            return LBFGS(self._moving)
+        stages = [self._network.stages[number] for number in self._stages]
+        trained = [stage for stage in stages if isinstance(stage, NLNetStage)]
+        return Adam(
+            [tensor for stage in trained for tensor in (stage.mix, stage.coefficients)],
+            [tensor for stage in trained for tensor in (stage.group_weights, stage.step_size)],
+            self.settings,
+        )
+
+    def _make_source(self) -> BatchSource:
+        """Return all crops at once for L-BFGS, and otherwise minibatches of crops that are kept."""
+        count, full = self._recipe.data.crops, self.settings.optimizer == "lbfgs"
+        size = min(self.settings.batch, count)
         # Minibatches are shuffled over all crops, so there each process holds all of them.
         items = self._team.shard(range(count)) if full else range(count)
         kept = None
         if items:
-            kept = self._run_earlier_stages(crops.keep(items, threads), size)
+            kept = self._run_earlier_stages(self._crops.keep(items, self._team.threads), size)
         if full:
             return FullBatch(kept, count, size)
         assert kept is not None
-        return Shuffled(kept, size, (settings.seed, number), self._team)
-
-    def _draw_estimate(self, crops: CropSource, epoch: int, item: int) -> Batch:
-        """Return a new crop, with noise of its own, and what the stages make of it."""
-        batch = crops.draw_one(epoch, item, self._team.threads)
-        here = batch.to(self._team.device)
-        with torch.no_grad():
-            estimate = self._network.run(here.noisy, here.noisy, here.groups, sigma=here.sigma)
-            errors = squared_errors(self._network.from_working_planes(estimate), here.clean)
-        # The groups have served their purpose, and take more memory than all else.
-        none = batch.groups[:0].clone()
-        return dataclasses.replace(batch, estimate=estimate.cpu(), groups=none, errors=errors.cpu())
-
-    @property
-    def _refinement(self) -> RefinementNet:
-        refinement = self._network.refinement
-        assert isinstance(refinement, RefinementNet)
-        return refinement
+        return Shuffled(kept, size, (self._recipe.seed, self._stages.stop - 1), self._team)
 
     def _run_earlier_stages(self, crops: Batch, size: int) -> Batch:
-        """Compute, once, what enters the stage that this phase trains."""
-        if not self._first:
+        """Compute, once, what enters the first stage that is trained."""
+        first = self._stages.start
+        if not first:
             return crops
         estimates = []
         with torch.no_grad():
             for part in split(crops, size):
                 here = part.to(self._team.device)
-                estimates.append(
-                    self._network.run(
-                        here.noisy, here.noisy, here.groups, 0, self._first, project_last=False
-                    ).cpu()
-                )
+                planes = (here.noisy, here.noisy, here.groups)
+                run = self._network.run(*planes, 0, first, project_last=False)
+                estimates.append(run.cpu())
         return dataclasses.replace(crops, estimate=torch.cat(estimates))
 
 
-def _outline(number: int, settings: TrainingSettings) -> tuple[str, PhaseSettings, str]:
-    """Return the title and settings of a phase, and how the names begin of what moves in it."""
-    if number > settings.network.stages:
-        return "refinement", settings.refinement, "refinement."
-    if number == settings.network.stages:
-        return "joint", settings.joint, "stages."
-    return f"greedy {number + 1}", settings.greedy, f"stages.{number}."
+class GreedyPhase(StagesPhase):
+    """Only the newest stage moves; what enters it is computed once."""
+
+    def __init__(
+        self, stage: int, recipe: TrainingSettings, network: NLNet, crops: CropSource, team: Team
+    ) -> None:
+        self._stages = range(stage, stage + 1)
+        self._crops = crops
+        complete = stage + 1 == recipe.network.stages and recipe.network.refinement is None
+        moving = network.stages[stage]
+        super().__init__(
+            f"greedy {stage + 1}",
+            recipe,
+            recipe.greedy,
+            network,
+            moving,
+            team,
+            ends_network=complete,
+        )
+
+
+class JointPhase(StagesPhase):
+    """All stages move."""
+
+    def __init__(
+        self, recipe: TrainingSettings, network: NLNet, crops: CropSource, team: Team
+    ) -> None:
+        self._stages = range(recipe.network.stages)
+        self._crops = crops
+        complete = recipe.network.refinement is None
+        super().__init__(
+            "joint", recipe, recipe.joint, network, network.stages, team, ends_network=complete
+        )
+
+    def _make_source(self) -> BatchSource:
+        if not self._recipe.data.fresh or self.settings.optimizer == "lbfgs":
+            return super()._make_source()
+        count = self._recipe.data.crops
+        size = min(self.settings.batch, count)
+        return Fresh(self._crops, count, size, self._team)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nlnet.model.loading import select_model
+from nlnet.network.refinement import REFERENCE_SIGMA
+from nlnet.training.checkpoints import RunProgress
 from nlnet.training.settings import PhaseSettings, TrainingSettings
 
 _OPTIMIZERS = {
@@ -18,6 +21,7 @@ def describe(
     *,
     images: int,
     validation_images: int,
+    progress: RunProgress,
     seconds: float,
     best: str,
     commit: str | None,
@@ -30,8 +34,10 @@ def describe(
         The recipe.
     images, validation_images : int
         Images trained on and validated on.
+    progress : RunProgress
+        How far the run has come.
     seconds : float
-        Time that training took so far.
+        Time that it took so far.
     best : str
         Phase and epoch that the model is from.
     commit : str or None
@@ -46,9 +52,27 @@ def describe(
         "selection": f"the best on {validation_images} validation images, after {best}",
         "seed": settings.seed,
         "seconds": round(seconds),
+        "megapixels": round(progress.pixels / 1e6, 3),
+        "earlier": progress.earlier,
         "commit": commit,
         "licence": settings.licence or "not stated",
     }
+
+
+def earlier(settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Return how the models that a recipe begins with were trained, in the order of training."""
+    found: list[dict[str, Any]] = []
+    for name in (settings.start, settings.refinement.start):
+        if name is None:
+            continue
+        told = select_model(name, settings.sigma or REFERENCE_SIGMA).provenance
+        facts = {
+            key: told[key] for key in ("recipe", "data", "seconds", "megapixels") if key in told
+        }
+        for entry in (*told.get("earlier", ()), {"name": name, **facts}):
+            if entry not in found:
+                found.append(entry)
+    return found
 
 
 def summarize(settings: TrainingSettings) -> str:

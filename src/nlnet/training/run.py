@@ -12,8 +12,8 @@ from types import FrameType
 from nlnet.errors import FileError, InputError, cannot
 from nlnet.evaluation.datasets import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
-from nlnet.training.data import load_pictures
 from nlnet.training.lock import LOCK_NAME, sole_writer
+from nlnet.training.pictures import load_pictures
 from nlnet.training.settings import TrainingSettings, first_difference, read_settings
 from nlnet.training.team import Team
 from nlnet.training.trainer import BEST_MODEL, Trainer
@@ -36,7 +36,7 @@ def run_training(
     config : Path
         The recipe, a TOML file.
     data : Path
-        Folder with ``train/`` and ``test/``, which are trained on, and ``val/``.
+        Folder with ``train/``, or what else the recipe trains on, and ``val/``.
     run : Path
         Folder for the results.
     resume : bool
@@ -63,6 +63,8 @@ def run_training(
                 f"{settings.name}: {len(pictures.training)} images to train on, "
                 f"{len(pictures.validation)} to validate with, {pictures.left_out} left out."
             )
+            if pictures.copies:
+                _tell(f"Left out as copies of test images: {', '.join(pictures.copies)}.")
         with _stop_requests() as stop:
             trainer = Trainer(settings, pictures, run, team=team, checkpoint=checkpoint, stop=stop)
             return trainer.train()

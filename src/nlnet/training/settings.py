@@ -29,12 +29,16 @@ else:
 
 @dataclasses.dataclass(frozen=True)
 class DataSettings:
-    """What the crops are: their side, how many, and whether each epoch draws new ones.
+    """What the crops are: their noise, side and number, and whether each epoch draws new ones.
 
-    Greedy training and L-BFGS always keep their crops. `source` and `terms` say what the images are
-    and how they may be used; they go into the model file.
+    Noise is "white", of the recipe's sigmas; or that of "pairs" of clean and noisy files; or
+    "simulated", as cameras, films and microscopes have it. `folders` are those of the data folder
+    that are trained on. Greedy training and L-BFGS always keep their crops. `source` and `terms`
+    say what the images are and how they may be used; they go into the model file.
     """
 
+    noise: Literal["white", "pairs", "simulated"] = "white"
+    folders: tuple[str, ...] = ("train",)
     crop: int = 128
     crops: int = 400
     fresh: bool = True
@@ -79,9 +83,9 @@ class RefinementSettings(PhaseSettings):
 
     It begins as that of the model `start`, if one is named; one for gray can begin one for color.
     Every crop has noise of its own: half of them of a sigma between the two of `often`, if given. A
-    step sees `batch` pieces of side `cut`; each set of crops serves `reuse` epochs. For the share
-    `blind` of the phase it sees the noisy image alone. `bfloat16` computes its layers with fewer
-    digits, which takes half the time on a CPU that can (AVX-512 BF16, AMX).
+    step sees `batch` pieces of side `cut`; each set of crops serves `reuse` epochs. `bfloat16`
+    computes its layers with fewer digits, which takes half the time on a CPU that can (AVX-512
+    BF16, AMX).
     """
 
     optimizer: Literal["adam", "lbfgs", "muon"] = "muon"
@@ -90,7 +94,6 @@ class RefinementSettings(PhaseSettings):
     cut: int = 96
     reuse: int = 8
     often: tuple[float, ...] = ()
-    blind: float = 0.3
     bfloat16: bool = False
 
     def rules(self) -> Iterator[tuple[str, bool, str]]:
@@ -101,7 +104,6 @@ class RefinementSettings(PhaseSettings):
         yield "reuse", self.reuse >= 1, "at least 1"
         pair = not self.often or (len(self.often) == 2 and are_sigmas(self.often))
         yield "often", pair, "two, ascending, above 0 and at most 255"
-        yield "blind", 0 <= self.blind <= 1, "from 0 to 1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +114,7 @@ class TrainingSettings:
     values are given, and each step draws its own sigma between the first and the last.
     `validate_every` counts epochs. `start` names a model, shipped or a file, that joint training
     begins with instead of greedy training; its mixtures are rescaled from its sigma to this one.
+    `backend` says what computes the stages: "plain" torch operations are slow, and easy to change.
     Two recipes are equal if they train the same model: how often checkpoints are saved, and what
     the model file says of data and licence, may differ.
     """
@@ -122,6 +125,7 @@ class TrainingSettings:
     seed: int = 0
     start: str | None = None
     precision: Literal["float32", "float64"] = "float32"
+    backend: Literal["auto", "engine", "plain"] = "auto"
     validate_every: int = 1
     checkpoint_minutes: float = dataclasses.field(default=2.0, compare=False)
     licence: str = dataclasses.field(default="", compare=False)
@@ -150,6 +154,7 @@ class TrainingSettings:
         yield "checkpoint_minutes", minutes, 0 <= minutes < math.inf, "at least 0 and finite"
         patch = self.network.patch_size
         yield "data.crop", self.data.crop, self.data.crop >= patch, f"at least the patch's {patch}"
+        yield "data.folders", self.data.folders, bool(self.data.folders), "one or more"
         yield "data.crops", self.data.crops, self.data.crops >= 1, "at least 1"
         for phase in ("greedy", "joint", "refinement"):
             settings: PhaseSettings = getattr(self, phase)
@@ -194,7 +199,7 @@ class TrainingSettings:
 
     @property
     def validation_sigmas(self) -> tuple[float, ...]:
-        """The noise of the validation images: each of them is validated with."""
+        """The white noise that each validation image gets in turn."""
         return VALIDATION_SIGMAS if self.sigma is None else (self.sigma,)
 
     def draw_sigma(self, epoch: int, step: int, often: Sequence[float] = ()) -> float:

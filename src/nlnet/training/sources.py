@@ -6,29 +6,31 @@ batches that fit into memory; that may be none, if a step has fewer crops than t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+import abc
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from nlnet.training.data import Batch, CropSource, join
+from nlnet.training.data import Batch, CropSource
 from nlnet.training.team import Team
 
 
-class BatchSource(Protocol):
+class BatchSource(abc.ABC):
     """What a phase asks of its source."""
 
     steps: int
     crops_per_step: int
 
+    @abc.abstractmethod
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the batches of each step of an epoch, the first `skip` steps left out."""
 
+    def close(self) -> None:  # noqa: B027 - most have nothing under way
+        """Draw no more: whoever stops need not wait."""
 
-class FullBatch:
+
+class FullBatch(BatchSource):
     """All crops in every step, in parts; the team has `count`, this process holds its own."""
 
     steps = 1
@@ -43,7 +45,7 @@ class FullBatch:
             yield self._parts
 
 
-class Shuffled:
+class Shuffled(BatchSource):
     """Minibatches of crops that are kept, shuffled for every epoch."""
 
     def __init__(self, crops: Batch, size: int, seed: tuple[int, ...], team: Team) -> None:
@@ -62,17 +64,14 @@ class Shuffled:
             yield [self._crops.pick(mine)] if mine else []
 
 
-class Fresh:
+class Fresh(BatchSource):
     """Minibatches of new crops; the next is drawn, and matched, while the last one is used."""
 
-    def __init__(
-        self, crops: CropSource, count: int, size: int, team: Team, threads: int | None
-    ) -> None:
+    def __init__(self, crops: CropSource, count: int, size: int, team: Team) -> None:
         self.steps = count // size
         self.crops_per_step = size
         self._crops = crops
         self._team = team
-        self._threads = threads
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the epoch's minibatches."""
@@ -84,7 +83,8 @@ class Fresh:
                 items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
                 mine = self._team.shard(items)
                 # Epoch 0 of the crops is the fixed set.
-                return [self._crops.draw(number + 1, step, mine, self._threads)] if mine else []
+                threads = self._team.threads
+                return [self._crops.draw(number + 1, step, mine, threads)] if mine else []
 
             coming = ahead.submit(draw, skip)
             for step in range(skip, self.steps):
@@ -92,91 +92,6 @@ class Fresh:
                 if step + 1 < self.steps:
                     coming = ahead.submit(draw, step + 1)
                 yield batches
-
-
-class Cuts:
-    """Minibatches of pieces, in any orientation, of crops that serve several epochs.
-
-    What the stages make of a crop takes time, and would be worth little at the edges of a piece; so
-    it is made of larger crops, of a new set of them while the last one is used.
-
-    Parameters
-    ----------
-    draw : callable
-        Given the number of a set, counted from 1, and that of a crop, returns it with its estimate.
-    crops, sets : int
-        How many crops a set has, and how many sets there are.
-    steps, epochs : int
-        Steps of an epoch, and epochs that a set serves.
-    size, side : int
-        Pieces of a minibatch, and their side.
-    seed : tuple of int
-        What the pieces follow from.
-    team : Team
-        The processes that train together; each of them holds all crops.
-    """
-
-    def __init__(
-        self,
-        draw: Callable[[int, int], Batch],
-        *,
-        crops: int,
-        sets: int,
-        steps: int,
-        epochs: int,
-        size: int,
-        side: int,
-        seed: tuple[int, ...],
-        team: Team,
-    ) -> None:
-        self.steps = steps
-        self.crops_per_step = size
-        self._draw = draw
-        self._crops = crops
-        self._last_set = sets
-        self._epochs = epochs
-        self._side = side
-        self._seed = seed
-        self._team = team
-        self._ahead = ThreadPoolExecutor(1)
-        self._sets: dict[int, list[Future[Batch]]] = {}
-
-    def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
-        """Yield the epoch's minibatches."""
-        crops = self._set(1 + number // self._epochs)
-        for step in range(skip, self.steps):
-            rng = np.random.default_rng((*self._seed, number, step))
-            pieces = [self._piece(crops, rng) for _ in range(self.crops_per_step)]
-            mine = self._team.shard(pieces)
-            yield [join(mine)] if mine else []
-
-    def close(self) -> None:
-        """Draw no more: whoever stops need not wait for a whole set."""
-        self._ahead.shutdown(cancel_futures=True)
-
-    def _set(self, number: int) -> Sequence[Batch]:
-        """Return a set of crops, and have the next one drawn."""
-        for wanted in range(number, min(number + 1, self._last_set) + 1):
-            if wanted not in self._sets:
-                self._sets[wanted] = [
-                    self._ahead.submit(self._draw, wanted, item) for item in range(self._crops)
-                ]
-        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
-        return [crop.result() for crop in self._sets[number]]
-
-    def _piece(self, crops: Sequence[Batch], rng: np.random.Generator) -> Batch:
-        crop = crops[int(rng.integers(len(crops)))]
-        height, width = crop.clean.shape[-2:]
-        top, left = (int(rng.integers(length - self._side + 1)) for length in (height, width))
-        turns, flip = int(rng.integers(4)), bool(rng.integers(2))
-
-        def cut(planes: Tensor) -> Tensor:
-            piece = planes[:, :, top : top + self._side, left : left + self._side]
-            piece = torch.rot90(piece, turns, dims=(2, 3))
-            return piece.flip(3) if flip else piece
-
-        planes = (cut(crop.estimate), cut(crop.noisy))
-        return Batch(*planes, crop.groups, cut(crop.clean), crop.sigmas, crop.errors)
 
 
 def split(crops: Batch, size: int) -> list[Batch]:

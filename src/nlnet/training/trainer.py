@@ -1,7 +1,7 @@
 """The training run: its phases, validation, checkpoints and log.
 
 A run is a sequence of phases: one for each stage, in which only that stage moves and its inputs are
-computed once, one in which all stages move, and one for what follows the stages, if anything does.
+computed once, one in which all stages move, and one for the refinement, if there is one.
 All that is drawn at random follows from the seed and the place in the run, so a checkpoint taken
 after any step continues to the same bits.
 """
@@ -22,11 +22,13 @@ from nlnet.model.model import Model
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, RunProgress
-from nlnet.training.data import CropSource, Pictures, validation_batch
+from nlnet.training.data import CropSource, validation_batches, validations
 from nlnet.training.log import RunLog
-from nlnet.training.phase import Phase
+from nlnet.training.phase import GreedyPhase, JointPhase, Phase
+from nlnet.training.pictures import Pictures
 from nlnet.training.progress import Screen
-from nlnet.training.provenance import describe
+from nlnet.training.provenance import describe, earlier
+from nlnet.training.refinement import RefinementPhase
 from nlnet.training.settings import TrainingSettings
 from nlnet.training.start import starting_parameters, starting_refinement
 from nlnet.training.team import Team
@@ -75,7 +77,9 @@ class Trainer:
             first = 0 if settings.start is None else settings.network.stages
             parameters = team.broadcast(lambda: starting_parameters(settings))
             refinement = team.broadcast(lambda: starting_refinement(settings))
-            self._progress = RunProgress(phase=first)
+            self._progress = RunProgress(
+                phase=first, earlier=team.broadcast(lambda: earlier(settings))
+            )
         else:
             # Only their shapes and precision matter.
             refinement = None
@@ -89,6 +93,7 @@ class Trainer:
             *parameters,
             sigmas=settings.sigmas,
             refinement=refinement,
+            backend=settings.backend,
             threads=team.threads,
         ).to(team.device)
         self._phase_state = None
@@ -96,11 +101,11 @@ class Trainer:
             self._network.load_state_dict(checkpoint.network)
             self._phase_state = checkpoint.phase
         self._log = RunLog(run, self._progress.log_lines) if team.is_rank_0 else None
-        self._crops = CropSource(pictures.training, settings)
+        self._crops = CropSource(pictures, settings)
         self._validation = [
-            validation_batch(pictures.validation[number], number, sigma, settings, team.threads)
+            batch
             for number in team.shard(range(len(pictures.validation)))
-            for sigma in settings.validation_sigmas
+            for batch in validation_batches(pictures, number, settings, team.threads)
         ]
         self._saved_at = time.monotonic()
         self._began_at = self._saved_at - self._progress.seconds
@@ -108,7 +113,7 @@ class Trainer:
     def train(self) -> bool:
         """Run the phases that are left; return False if asked to stop before the end."""
         progress = self._progress
-        if progress == RunProgress(phase=progress.phase):
+        if not progress.log_lines and not progress.step:
             self._save(None)  # to find out now, not minutes later, whether it can be saved
         try:
             while progress.phase <= self._settings.last_phase:
@@ -124,8 +129,9 @@ class Trainer:
         return True
 
     def _train_phase(self) -> bool:
-        number = self._progress.phase
-        phase = Phase(number, self._settings, self._network, self._crops, self._team)
+        phase = make_phase(
+            self._progress.phase, self._settings, self._network, self._crops, self._team
+        )
         with contextlib.closing(phase):
             return self._train_epochs(phase)
 
@@ -148,6 +154,7 @@ class Trainer:
         for loss in phase.epoch(progress.epoch, progress.step):
             progress.step += 1
             progress.loss_sum += loss
+            progress.pixels += phase.pixels_per_step
             self._screen.step(progress.epoch, -loss, phase.optimizer.rate)
             late = time.monotonic() - self._saved_at > 60 * self._settings.checkpoint_minutes
             stop, due = self._team.any(self._stop(), late)
@@ -184,10 +191,8 @@ class Trainer:
         """
         with phase.averaged():
             with torch.no_grad():
-                scores = [
-                    -float(phase.negative_psnr(batch, whole=True)) for batch in self._validation
-                ]
-            count = len(self._pictures.validation) * len(self._settings.validation_sigmas)
+                scores = [-float(phase.score(batch)) for batch in self._validation]
+            count = len(self._pictures.validation) * validations(self._settings)
             score = self._team.mean(scores, count)
             if phase.ends_network and score > (self._progress.best_psnr or -math.inf):
                 self._progress.best_psnr = score
@@ -202,6 +207,7 @@ class Trainer:
             settings,
             images=len(self._pictures.training),
             validation_images=len(self._pictures.validation),
+            progress=self._progress,
             seconds=self._elapsed(),
             best=f"epoch {self._progress.epoch} of phase {phase.title!r}",
             commit=self._commit,
@@ -228,3 +234,14 @@ class Trainer:
     @property
     def _best_path(self) -> Path:
         return self._run / BEST_MODEL
+
+
+def make_phase(
+    number: int, settings: TrainingSettings, network: NLNet, crops: CropSource, team: Team
+) -> Phase:
+    """Return a phase by its number: stages are counted first, then joint training, refinement."""
+    stages = settings.network.stages
+    if number < stages:
+        return GreedyPhase(number, settings, network, crops, team)
+    kind = JointPhase if number == stages else RefinementPhase
+    return kind(settings, network, crops, team)

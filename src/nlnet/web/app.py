@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.resources
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path as FilePath
-from typing import Annotated
+from pathlib import Path
 
 import fastapi_offline
-from fastapi import FastAPI, Path, Request
+from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
@@ -21,21 +21,22 @@ from nlnet.web.problems import handle_problems
 from nlnet.web.queue import Busy, ClientGone, TimedOut
 from nlnet.web.security import Guard
 from nlnet.web.service import Service
-from nlnet.web.settings import KEY_PATTERN
+from nlnet.web.settings import FormSettings, PreviewSettings
 
-_STATIC = FilePath(__file__).with_name("static")
+_STATIC = Path(__file__).with_name("static")
 _DESCRIPTION = "Removes noise from images. Nothing that is uploaded is stored."
 
 
-def create_app(service: Service, hosts: Collection[str] | None = None) -> ASGIApp:
+def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
     """Return the application that answers for a service.
 
     Parameters
     ----------
     service : Service
         What does the work.
-    hosts : collection of str, optional
-        The names under which the server may be called; any by default.
+    hosts : sequence of str, optional
+        The names under which the server may be called; any by default. On the loopback interface
+        they keep other sites from reaching the server through a name that resolves to it.
     """
 
     @asynccontextmanager
@@ -59,53 +60,35 @@ def create_app(service: Service, hosts: Collection[str] | None = None) -> ASGIAp
     _add_api(app, service)
     _add_pages(app)
     # Around all of it: FastAPI's own middleware would not see the answers to unforeseen errors.
-    return Guard(app, hosts)
+    return Guard(TrustedHostMiddleware(app, hosts, www_redirect=False))
 
 
 def _add_api(app: FastAPI, service: Service) -> None:
-    @app.post(
+    """Add the methods of the service; what they say about themselves is their description."""
+    app.post(
         "/api/denoise",
         summary="Remove the noise from an image",
         tags=["Images"],
         response_class=Response,
         responses={200: schema.denoised(), **schema.problems()},
-        openapi_extra=schema.denoise_form(service.catalog.names),
-    )
-    async def denoise(request: Request) -> Response:
-        """Depth, transparency and metadata of the file are kept, and its format unless asked."""
-        return await service.denoise(request)
-
-    @app.post(
+        openapi_extra=schema.form(FormSettings, model=service.catalog.names),
+    )(service.denoise)
+    app.post(
         "/api/preview",
         summary="Show an image",
         tags=["Images"],
         response_class=Response,
         responses={200: schema.png(), **schema.problems()},
-        openapi_extra=schema.preview_form(),
-    )
-    async def preview(request: Request) -> Response:
-        """Return its first page as an 8-bit PNG: browsers cannot show every format."""
-        return await service.preview(request)
-
-    @app.get(
+        openapi_extra=schema.form(PreviewSettings),
+    )(service.preview)
+    app.get(
         "/api/jobs/{job}",
         summary="Tell how far the work on an image is",
         tags=["Images"],
-        responses=schema.problems(403, 422),
-    )
-    async def job(job: Annotated[str, Path(pattern=KEY_PATTERN)]) -> schema.JobInfo:
-        """Find it by the name that the client gave as `job` when it sent the image."""
-        return await service.standing(job)
-
-    @app.get("/api/models", tags=["Server"], responses=schema.problems(403))
-    async def models() -> schema.Offers:
-        """List the models on offer, and the server's limits."""
-        return await service.offers()
-
-    @app.get("/healthz", tags=["Server"], responses=schema.problems(403, 503))
-    async def health() -> schema.Health:
-        """Tell whether the server takes work."""
-        return await service.health()
+        responses=schema.problems(400, 403, 422),
+    )(service.standing)
+    app.get("/api/models", tags=["Server"], responses=schema.problems(400, 403))(service.models)
+    app.get("/healthz", tags=["Server"], responses=schema.problems(400, 403, 503))(service.health)
 
 
 def _add_pages(app: FastAPI) -> None:

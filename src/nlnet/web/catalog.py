@@ -1,4 +1,4 @@
-"""The models a server offers, by name only: a request must not be able to open a path."""
+"""The models a server offers, by name only, so that no request can open a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nlnet.model.model import Model
 
 @dataclasses.dataclass(frozen=True)
 class Offer:
-    """A model by its name, and the family it can be chosen from by its sigma."""
+    """A model, its name, and the family of which it is the one for its sigma."""
 
     model: Model | Family
     name: str
@@ -82,16 +82,6 @@ class Catalog:
         if name != AUTO:
             return select_model(name, sigma)
         return self._default(channels, sigma, quality)
-
-    def request(self, name: str, channels: int, sigma: float) -> str | Model | Family:
-        """Return what to ask `nlnet.denoise` for: a model of the server's own, or a name.
-
-        With a name, noise of several scales gets a model for each.
-        """
-        named = [model for model in self._own if model.name == name]
-        if name == AUTO:
-            named = self._nearest(channels, sigma)
-        return named[0] if named else name
 
     def defaults(self) -> tuple[Model, ...]:
         """Return what ``auto`` means for gray and color images, if there is a model for them."""

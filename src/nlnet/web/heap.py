@@ -21,14 +21,14 @@ _STATISTICS = Path("/proc/self/statm")
 
 
 class Heap:
-    """The memory of this process, as large as it is when nothing is worked on.
+    """Returns the memory of an image to the system, down to what an idle server needs.
 
-    Arrays of an image can be part of reference cycles, which Python breaks when it has made many
-    new objects, and a server that idles makes none. The C library then keeps blocks of up to 32 MB
-    for the next image. Together that was more than a gigabyte after one large photo.
+    Two things would keep it, more than a gigabyte after one large photo. Arrays in reference cycles
+    stay until the garbage collector runs, which it does not while the server is idle. And the C
+    library keeps freed blocks of up to 32 MB for later use.
 
-    So blocks of a megabyte and more are mapped, each on its own, and go back to the system when
-    they are freed; and threads share two arenas, or small blocks that live on keep pages of many.
+    So blocks from one megabyte on are mapped, which returns them as soon as they are freed, and all
+    threads share two arenas, so that small blocks which live on are in few pages.
     """
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class Heap:
             library.mallopt(_M_ARENA_MAX, _ARENAS)
 
     def settle(self) -> None:
-        """Exclude all objects that exist now from garbage collection: they stay for good."""
+        """Exclude the objects that exist now from garbage collection, as they are never freed."""
         gc.collect()
         gc.freeze()
         self.give_back()
 
     def give_back(self) -> None:
-        """Return to the system what is not used any more, if it is much."""
+        """Return unused memory to the system, if there is much of it."""
         if self._trim is None or _resident() < self._level + _GROWTH:
             return
         gc.collect()
@@ -55,7 +55,7 @@ class Heap:
 
 
 def _find_trim() -> Callable[[int], object] | None:
-    """Return glibc's function; other C libraries have none, and less of the habit."""
+    """Return `malloc_trim` of glibc, None with another C library."""
     if sys.platform != "linux" or not _STATISTICS.exists():
         return None
     return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,4 +1,4 @@
-"""The limits of a server: everything that a request can use up has a bound."""
+"""The limits of a server: a bound for everything that requests use up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that uploads and results may take, counted over all requests."""
+"""A budget for the memory that the uploads and results of all requests take together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from nlnet.web.queue import Busy
 
 
 class Memory:
-    """A number of bytes to share out.
+    """A budget in bytes.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class Memory:
 
     @property
     def free(self) -> int:
-        """Bytes that are not taken; below 0 if results have taken more than there was."""
+        """Bytes that are left; negative if results have taken more than there was."""
         return self._free
 
     def take(self, count: int) -> None:
@@ -27,7 +27,7 @@ class Memory:
         self._free -= count
 
     def claim(self) -> Claim:
-        """Return a claim of nothing yet, to be used in a ``with`` block."""
+        """Return an empty claim, to be used in a ``with`` block."""
         return Claim(self)
 
 
@@ -51,6 +51,6 @@ class Claim:
         self.hold(count)
 
     def hold(self, count: int) -> None:
-        """Claim bytes that are in use already, and so cannot be refused."""
+        """Claim bytes that are in use already, even beyond the budget."""
         self._memory.take(count)
         self._count += count

@@ -40,12 +40,12 @@ class TimedOut(Exception):  # noqa: N818 - named like the error of the standard 
 
 
 class ClientGone(Exception):  # noqa: N818 - nobody is left to be told
-    """Whoever asked for the job does not wait for it any more."""
+    """The client has closed its connection."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """How far a job is.
+    """The progress of a job.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Standing:
 
 
 class _Job:
-    """The stop watch, the stop button and the progress of one piece of work."""
+    """One job: its deadline, its progress, and whether it has been stopped."""
 
     def __init__(self, key: str | None, seconds: float) -> None:
         self.key = key
@@ -92,14 +92,14 @@ class _Job:
 
 
 class JobQueue:
-    """A worker thread and a bounded line in front of it; used from one event loop.
+    """A worker thread with a bounded queue; used from one event loop.
 
     Parameters
     ----------
     waiting : int
         Jobs that may wait while one runs.
     seconds : float
-        Time a job may run; it is looked at whenever the job reports progress.
+        Time a job may run; checked whenever the job reports progress.
     """
 
     def __init__(self, waiting: int, seconds: float) -> None:
@@ -118,7 +118,7 @@ class JobQueue:
         return len(self._unfinished)
 
     def standing(self, key: str) -> Standing | None:
-        """Return how far the job of that key is, None if there is no such job."""
+        """Return the progress of the job with that key, None if there is no such job."""
         for ahead, job in enumerate(self._unfinished.values()):
             if job.key == key:
                 return Standing(ahead, job.share)
@@ -126,12 +126,12 @@ class JobQueue:
 
     @property
     def running(self) -> Standing | None:
-        """How far the first job is, None if there is none."""
+        """The progress of the running job, None if there is none."""
         first = next(iter(self._unfinished.values()), None)
         return None if first is None else Standing(0, first.share)
 
     def settle(self) -> None:
-        """Take the memory that is used now as that of an idle server."""
+        """Tell that the memory in use now is that of an idle server."""
         self._heap.settle()
 
     def check_open(self) -> None:
@@ -164,7 +164,7 @@ class JobQueue:
         gone : callable
             Returns an awaitable that ends when the client has gone; the job is then stopped.
         key : str, optional
-            What `standing` knows the job by.
+            The name by which `standing` finds the job.
 
         Raises
         ------

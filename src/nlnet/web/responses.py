@@ -1,4 +1,4 @@
-"""Responses with a file, sent in pieces, so that a slow client cannot hold memory for long."""
+"""Responses with a file, sent in pieces; a client that stops reading is dropped."""
 
 from __future__ import annotations
 

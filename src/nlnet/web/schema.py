@@ -1,4 +1,4 @@
-"""Parts of the OpenAPI description that FastAPI cannot derive from the code."""
+"""What the API answers, and the parts of its description that FastAPI cannot derive."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from nlnet.model.defaults import QUALITIES
 from nlnet.model.loading import AUTO
 from nlnet.web.output import MEDIA_TYPES
-from nlnet.web.settings import (
-    JPEG_QUALITY,
-    KEY_PATTERN,
-    LEAST_WHITE,
-    MOST_WHITE,
-    NOISES,
-    OUTPUTS,
-    SAME_FORMAT,
-)
 
 
 class ModelInfo(BaseModel):
@@ -77,8 +67,8 @@ class Problem(BaseModel):
 
 
 _PROBLEMS = {
-    400: "The form cannot be read.",
-    403: "The request comes from a page of another site, or calls the server by a wrong name.",
+    400: "The form cannot be read, or the server is called by a wrong name.",
+    403: "The request comes from a page of another site.",
     408: "The upload took too long.",
     413: "The upload is too large, or the image for the memory there is.",
     415: "The request is no multipart/form-data form.",
@@ -86,9 +76,6 @@ _PROBLEMS = {
     503: "The server is busy or stopping.",
     504: "The work took too long.",
 }
-_SIGMA = "(0?[.]0*[1-9][0-9]*|([1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-4])([.][0-9]+)?|255)"
-SIGMAS = f"^{_SIGMA}(,{_SIGMA})+$"
-"""A sigma for each page."""
 _FILE = {"type": "string", "format": "binary", "description": "The image file."}
 
 
@@ -104,71 +91,27 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return described
 
 
-def denoise_form(models: Sequence[str]) -> dict[str, Any]:
-    """Return the form of ``/api/denoise``."""
-    sigma = _number_or_auto(
-        0,
-        255,
-        "Standard deviation of the noise, where white is 255 whatever the depth of the file; "
-        "'auto' measures it in the image. With noise 'poisson' it is always measured. The pages of "
-        "a stack may have one each, with commas between.",
-    )
-    sigma["anyOf"].append({"type": "string", "pattern": SIGMAS})
-    per_stack = _choice(
-        ("no", "yes"),
-        "Whether noise that is not given is measured once for all pages of a stack, not for each.",
-    )
-    noise = _choice(NOISES, "The kind of noise; 'auto' finds out.")
-    strength = {
-        "type": "string",
-        "pattern": "^(0|1|0?\\.[0-9]+)(,(0|1|0?\\.[0-9]+))?$",
-        "default": "1",
-        "description": "Share of the noise to remove, from 0 to 1; or two shares with a comma, of "
-        "luma (grain) and chroma (color blotches).",
-    }
-    model = _choice(
-        models,
-        "A model; a family, of which the model with the nearest sigma is taken; or 'auto' for "
-        "what fits the image.",
-    )
-    formats = _choice((SAME_FORMAT, *OUTPUTS), "The format of the result.")
-    quality = {
-        "type": "string",
-        "enum": list(QUALITIES),
-        "description": "Which model 'auto' is, if the server was not started with one of its own: "
-        "'fast', the default, or 'best', which takes longer. Not together with another model.",
-    }
-    jpeg_quality = {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 100,
-        "default": JPEG_QUALITY,
-        "description": "Of a result in JPEG.",
-    }
-    preview = _choice(
-        ("no", "yes"),
-        "With 'yes' the answer is a form of two files: 'file', the result, and 'preview', its "
-        "first page as an 8-bit PNG.",
-    )
-    return _form(
-        file=_FILE,
-        sigma=sigma,
-        noise=noise,
-        per_stack=per_stack,
-        strength=strength,
-        model=model,
-        quality=quality,
-        data_range=_DATA_RANGE,
-        format=formats,
-        jpeg_quality=jpeg_quality,
-        preview=preview,
-        job=_JOB,
-    )
+def form(settings: type[BaseModel], **choices: Sequence[str]) -> dict[str, Any]:
+    """Return the form that has the fields of `settings` beside the file.
 
-
-def preview_form() -> dict[str, Any]:
-    """Return the form of ``/api/preview``."""
-    return _form(file=_FILE, data_range=_DATA_RANGE, job=_JOB)
+    Parameters
+    ----------
+    settings : pydantic model
+        The fields.
+    choices : sequences of str
+        What else than the model says a field may hold.
+    """
+    described = settings.model_json_schema()
+    fields: dict[str, dict[str, Any]] = described["properties"]
+    for field in fields.values():
+        if field["default"] is None:
+            del field["default"]
+            field |= {"default": AUTO} if "anyOf" in field else {}
+    for name, names in choices.items():
+        fields[name]["enum"] = list(names)
+    described |= {"properties": {"file": _FILE, **fields}, "required": ["file"]}
+    content = {"multipart/form-data": {"schema": described}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def denoised() -> dict[str, Any]:
@@ -202,48 +145,6 @@ def png() -> dict[str, Any]:
         "content": {"image/png": _binary()},
         "headers": {"Nlnet-Stretched": stretched},
     }
-
-
-def _number_or_auto(least: float, most: float, description: str) -> dict[str, Any]:
-    return {
-        "anyOf": [
-            {"type": "number", "exclusiveMinimum": least, "maximum": most},
-            {"type": "string", "enum": [AUTO]},
-        ],
-        "default": AUTO,
-        "description": description,
-    }
-
-
-def _choice(names: Sequence[str], description: str) -> dict[str, Any]:
-    return {
-        "type": "string",
-        "enum": list(names),
-        "default": names[0],
-        "description": description,
-    }
-
-
-_DATA_RANGE = _number_or_auto(
-    LEAST_WHITE,
-    MOST_WHITE,
-    "The value of white, such as 4095 for 12 bits; 'auto' takes it from the file.",
-)
-_JOB = {
-    "type": "string",
-    "pattern": KEY_PATTERN,
-    "description": "A name of your choice, to ask at /api/jobs how far the work is.",
-}
-
-
-def _form(**properties: dict[str, Any]) -> dict[str, Any]:
-    form = {
-        "type": "object",
-        "properties": properties,
-        "required": ["file"],
-        "additionalProperties": False,
-    }
-    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}}}}
 
 
 def _binary() -> dict[str, Any]:

@@ -8,19 +8,28 @@ import ipaddress
 import logging
 import signal
 import socket
+import sys
+import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import pyvips
 import uvicorn
 
 from nlnet.errors import InputError, reason_of
 from nlnet.web.app import create_app
-from nlnet.web.connections import BoundedProtocol, bounds
 from nlnet.web.security import LOOPBACK_HOSTS
 from nlnet.web.service import Service
 
 _KEEP_ALIVE_SECONDS = 5
+_BACKLOG = 16
+"""Connections that wait to be accepted; asyncio accepts up to that many at once."""
+
+HEAD_SECONDS = 10.0
+"""Time a client may take for the first line and the headers of a request; uvicorn has no limit."""
+
+_MOST_CONNECTIONS = 1024
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _REASONS = {
     errno.EADDRINUSE: "the port is in use; choose another with --port",
@@ -74,8 +83,8 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; jobs that run by then are finished and answered.
 
-    A second Ctrl-C stops them too. The process is to end with it: from then on both signals are
-    ignored.
+    A second Ctrl-C stops them, too. Afterwards both signals are ignored, as the process is about to
+    end.
 
     Parameters
     ----------
@@ -94,11 +103,10 @@ def serve(
         If a second Ctrl-C cut the work short.
     """
     hosts = (*LOOPBACK_HOSTS, listener.getsockname()[0]) if is_loopback(listener) else None
-    _, backlog = bounds()
     config = uvicorn.Config(
         create_app(service, hosts),
-        http=BoundedProtocol,
-        backlog=backlog,
+        http="h11",
+        backlog=_BACKLOG,
         lifespan="on",
         log_level="error",
         access_log=False,
@@ -114,9 +122,8 @@ def serve(
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
     server = _Server(config, service, started, waits)
-    # uvicorn listens to the same signals, and then gives them back to who had them before. In the
-    # end they are ignored: Python takes away handlers of its own when the process ends, and a
-    # signal that came then would kill it.
+    # uvicorn handles the same signals, and restores the handlers from before when it ends. Then the
+    # signals are ignored: Python removes its handlers at exit, and a late signal would kill it.
     _on_stop_signals(server.handle_exit)
     server.run(sockets=[listener])
     _on_stop_signals(signal.SIG_IGN)
@@ -130,7 +137,7 @@ def _on_stop_signals(handler: Callable[[int, FrameType | None], None] | signal.H
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but a stop that was asked for is no error, and jobs that wait do not hold it up."""
+    """uvicorn, but being stopped is no error, and waiting jobs do not delay it."""
 
     def __init__(
         self,
@@ -144,13 +151,14 @@ class _Server(uvicorn.Server):
         self._on_start = started
         self._on_wait = waits
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle: dict[Any, float] = {}  # connections, and since when they have no request
+        self._most = _connection_limit()
         self.interrupted = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop when the running job is done; at a second Ctrl-C, at once.
+        """Stop when the running job is done, or at once at a second Ctrl-C.
 
-        uvicorn would then drop the requests, whose clients would see an error of the server, and
-        raise the signals once more at the end.
+        uvicorn would drop the requests without an answer, and raise the signals again at the end.
         """
         again = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
@@ -163,6 +171,18 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._on_start()
 
+    async def on_tick(self, counter: int) -> bool:
+        """Close connections without a request: those that wait for too long, and if too many."""
+        now = time.monotonic()
+        idle = [each for each in self.server_state.connections if _is_idle(each)]
+        self._idle = {each: self._idle.get(each, now) for each in idle}
+        oldest = sorted(self._idle, key=self._idle.__getitem__)
+        surplus = max(0, len(self.server_state.connections) - self._most)
+        for number, each in enumerate(oldest):
+            if number < surplus or now - self._idle[each] > HEAD_SECONDS:
+                each.transport.close()
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         running = self._service.queue.running
         if running is not None and self._service.warm:
@@ -172,3 +192,18 @@ class _Server(uvicorn.Server):
             )
         self._service.queue.close()
         await super().shutdown(sockets)
+
+
+def _is_idle(connection: Any) -> bool:
+    """Tell whether a connection of uvicorn has no request that is being answered."""
+    return connection.cycle is None or connection.cycle.response_complete
+
+
+def _connection_limit() -> int:
+    """Return how many connections there may be: half of what the process may open."""
+    if sys.platform == "win32":
+        return _MOST_CONNECTIONS
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if soft < 0 else min(_MOST_CONNECTIONS, soft // 2)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from fastapi import Path
 from starlette.requests import Request
 
 import nlnet
@@ -20,14 +21,7 @@ from nlnet.web.limits import Limits
 from nlnet.web.memory import Memory
 from nlnet.web.queue import JobQueue
 from nlnet.web.responses import ResultResponse, join_form
-from nlnet.web.settings import (
-    FIELDS,
-    NOISES,
-    PREVIEW_FIELDS,
-    parse_data_range,
-    parse_key,
-    parse_settings,
-)
+from nlnet.web.settings import KEY_PATTERN, NOISES, PreviewSettings, parse_form, parse_settings
 from nlnet.web.uploads import read_upload
 
 _WARM_UP_SIDE = 48
@@ -52,9 +46,9 @@ class Service:
         self.warm = False
 
     async def denoise(self, request: Request) -> ResultResponse:
-        """Answer an upload with the denoised image."""
+        """Depth, transparency and metadata of the file are kept, and its format unless asked."""
         with self.memory.claim() as claim:
-            upload = await read_upload(request, FIELDS, self.limits, self.queue, claim)
+            upload = await read_upload(request, self.limits, self.queue, claim)
             settings = parse_settings(upload.fields, self.catalog)
             job = functools.partial(
                 work.denoise_upload,
@@ -68,43 +62,43 @@ class Service:
             result = await self.queue.run(
                 lambda go_on: job(progress=go_on), functools.partial(_gone, request), settings.job
             )
-        if not settings.preview:
-            return self._file(result.data, result.media_type, result.filename, _headers(result))
+        if settings.preview == "no":
+            return self._file(result.data, result.media_type, result.filename, result.headers)
         parts = {"file": (result.filename, result.media_type, result.data)}
         if result.preview is not None:
             parts["preview"] = ("preview.png", "image/png", result.preview.data)
         media_type, form = join_form(parts)
-        return self._file(form, media_type, "denoised.form", _headers(result))
+        return self._file(form, media_type, "denoised.form", result.headers)
 
     async def preview(self, request: Request) -> ResultResponse:
-        """Answer an upload with the same image as an 8-bit PNG."""
+        """Return its first page as an 8-bit PNG: browsers cannot show every format."""
         with self.memory.claim() as claim:
-            upload = await read_upload(request, PREVIEW_FIELDS, self.limits, self.queue, claim)
-            key = parse_key(upload.fields)
+            upload = await read_upload(request, self.limits, self.queue, claim)
+            settings = parse_form(PreviewSettings, upload.fields)
             job = functools.partial(
                 work.show_file,
                 upload.data,
                 upload.filename,
-                data_range=parse_data_range(upload.fields),
+                data_range=settings.data_range,
                 max_pixels=self.limits.pixels,
             )
             del upload
             shown = await self.queue.run(
-                lambda go_on: job(), functools.partial(_gone, request), key
+                lambda go_on: job(), functools.partial(_gone, request), settings.job
             )
         headers = {"Nlnet-Stretched": "yes" if shown.stretched else "no"}
         return self._file(shown.data, "image/png", "preview.png", headers)
 
-    async def standing(self, key: str) -> schema.JobInfo:
-        """Say how far a job is."""
-        found = self.queue.standing(parse_key({"job": key}) or "")
+    async def standing(self, job: Annotated[str, Path(pattern=KEY_PATTERN)]) -> schema.JobInfo:
+        """Find it by the name that the client gave as `job` when it sent the image."""
+        found = self.queue.standing(job)
         if found is None:
             return schema.JobInfo(state="absent", ahead=0, share=0.0)
         state: Literal["waiting", "running"] = "waiting" if found.ahead else "running"
         return schema.JobInfo(state=state, ahead=found.ahead, share=round(found.share, 3))
 
-    async def offers(self) -> schema.Offers:
-        """List the models on offer, and the limits."""
+    async def models(self) -> schema.Offers:
+        """List the models on offer, and the server's limits."""
         models = [
             schema.ModelInfo(
                 name=offer.name,
@@ -128,7 +122,7 @@ class Service:
         return schema.Offers(models=models, noises=list(NOISES), limits=limits)
 
     async def health(self) -> schema.Health:
-        """Say that the server is well; while it stops, it is not there for new work."""
+        """Tell whether the server takes work."""
         self.queue.check_open()
         return schema.Health(version=nlnet.__version__, jobs=self.queue.unfinished)
 
@@ -159,24 +153,6 @@ class Service:
             claim=claim,
             stall_seconds=self.limits.stall_seconds,
         )
-
-
-def _headers(result: work.Denoised) -> dict[str, str]:
-    headers = {
-        "Nlnet-Noise": result.noise,
-        "Nlnet-Noise-Kind": result.kind,
-        "Nlnet-Sigma": f"{result.sigma:.2f}",
-        "Nlnet-Model": result.model,
-        "Nlnet-Seconds": f"{result.seconds:.3f}",
-        "Nlnet-Image": result.description,
-        "Nlnet-Channels": str(result.channels),
-        "Nlnet-Pages": str(result.pages),
-    }
-    if result.estimate is not None:
-        headers["Nlnet-Noise-Estimate"] = f"{result.estimate:.2f}"
-    if result.notes:
-        headers["Nlnet-Notes"] = "; ".join(result.notes)
-    return headers
 
 
 async def _gone(request: Request) -> None:

@@ -1,104 +1,177 @@
-"""Parsing the fields of a form; errors are one sentence."""
+"""The fields of a form: pydantic checks them, and describes them in the API."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import re
 from collections.abc import Mapping
+from typing import Annotated, Literal, TypeVar, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.json_schema import SkipJsonSchema
 
 from nlnet.errors import InputError
-from nlnet.files.page_noise import FileSigma, check_per_stack
-from nlnet.model.defaults import QUALITIES
+from nlnet.files.pages import FileRequest, check_per_page
+from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO, check_quality
 from nlnet.web.catalog import Catalog
 
-NOISES = (AUTO, "white", "poisson", "camera")
-"""The kinds of noise that may be asked for."""
-
-SAME_FORMAT = "same"
 OUTPUTS = {"png": ".png", "jpeg": ".jpg", "webp": ".webp", "tiff": ".tif", "npy": ".npy"}
 """The formats that may be asked for, and the suffix of each."""
 
-JPEG_QUALITY = 95
-"""A lower quality would put new artefacts where the noise was."""
-
-LEAST_WHITE, MOST_WHITE = 1e-9, 1e12
-"""Between these, single precision has enough room on both sides."""
-
+SAME_FORMAT = "same"
 KEY_PATTERN = "^[A-Za-z0-9-]{8,64}$"
 """What a client may call its job."""
 
+_NoiseKind = Literal["auto", "white", "poisson", "camera"]
+NOISES: tuple[str, ...] = get_args(_NoiseKind)
+"""The kinds of noise that may be asked for."""
 
-@dataclasses.dataclass(frozen=True)
-class FormSettings:
-    """How to denoise an upload, and how to return it.
+_LEAST_WHITE, _MOST_WHITE = 1e-9, 1e12  # between them, single precision has room on both sides
+_Switch = Literal["no", "yes"]
+_Sigma = Annotated[float, Field(gt=0, le=255)]
+_Share = Annotated[float, Field(ge=0, le=2)]
+_White = Annotated[float, Field(gt=_LEAST_WHITE, le=_MOST_WHITE)]
+_SIGMA = "(0?[.]0*[1-9][0-9]*|([1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-4])([.][0-9]+)?|255)"
 
-    Parameters
-    ----------
-    sigma : float, tuple of float or None
-        Standard deviation of the noise on the 0-255 scale: one for all pages, or one for each;
-        None to take what is estimated.
-    noise : str
-        One of `NOISES`.
-    per_stack : bool
-        Whether noise that is not given is estimated once for all pages, not for each.
-    strength : float or pair of floats
-        Share of the noise to remove: of all of it, or of luma and chroma.
-    model : str
-        One of the catalog's names.
-    quality : str or None
-        One of `nlnet.model.defaults.QUALITIES`, if it is to choose the model.
-    data_range : float or None
-        The value of white; None for what the file says, or its dtype stands for.
-    format : str
-        One of `OUTPUTS`, or `SAME_FORMAT` for that of the upload.
-    jpeg_quality : int
-        Of JPEG files, 1 to 100.
-    preview : bool
-        Whether the result is to come with a PNG of 8 bits, which every browser shows.
-    job : str or None
-        The name by which the client asks how far it is.
+
+def _split(text: str) -> list[str] | None:
+    """Return the numbers between commas, None for ``auto``."""
+    return None if text == AUTO else text.split(",")
+
+
+def _number_or_auto(least: float, most: float, *more: dict[str, str]) -> WithJsonSchema:
+    """Describe a field that pydantic cannot, as it does not know that ``auto`` is None."""
+    number = {"type": "number", "exclusiveMinimum": least, "maximum": most}
+    return WithJsonSchema({"anyOf": [number, {"type": "string", "enum": [AUTO]}, *more]})
+
+
+class PreviewSettings(BaseModel):
+    """How to show an upload: the form of ``/api/preview``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data_range: Annotated[
+        _White | None,
+        BeforeValidator(lambda text: None if text == AUTO else text),
+        _number_or_auto(_LEAST_WHITE, _MOST_WHITE),
+    ] = Field(
+        None, description="The value of white, such as 4095 for 12 bits; 'auto': as the file says."
+    )
+    job: Annotated[str, Field(pattern=KEY_PATTERN)] | SkipJsonSchema[None] = Field(
+        None, description="A name of your choice, to ask at /api/jobs how far the work is."
+    )
+
+
+class FormSettings(PreviewSettings):
+    """How to denoise an upload, and how to return it: the form of ``/api/denoise``.
+
+    `sigma` is None where it is to be estimated; one number is for all pages of a stack. `strength`
+    has one number, or two, for luma and chroma.
     """
 
-    sigma: FileSigma = None
-    noise: str = AUTO
-    per_stack: bool = False
-    strength: float | tuple[float, float] = 1.0
-    model: str = AUTO
-    quality: str | None = None
-    data_range: float | None = None
-    format: str = SAME_FORMAT
-    jpeg_quality: int = JPEG_QUALITY
-    preview: bool = False
-    job: str | None = None
+    sigma: Annotated[
+        tuple[_Sigma, ...] | None,
+        BeforeValidator(_split),
+        _number_or_auto(0, 255, {"type": "string", "pattern": f"^{_SIGMA}(,{_SIGMA})+$"}),
+    ] = Field(
+        None,
+        description="Standard deviation of the noise, where white is 255 whatever the depth of the "
+        "file; 'auto' measures it in the image. With noise 'poisson' it is always measured. The "
+        "pages of a stack may have one each, with commas between.",
+    )
+    noise: _NoiseKind = Field("auto", description="The kind of noise; 'auto' finds out.")
+    per_page: _Switch = Field(
+        "no",
+        description="Whether noise that is not given is measured in each page of a stack, not in "
+        "all together.",
+    )
+    strength: Annotated[
+        tuple[_Share, ...],
+        Field(max_length=2),
+        BeforeValidator(_split),
+        WithJsonSchema(
+            {"type": "string", "pattern": r"^([012]|[01]?\.[0-9]+)(,([012]|[01]?\.[0-9]+))?$"},
+        ),
+    ] = Field(
+        (1.0,),
+        json_schema_extra={"default": "1"},
+        description="How much of the noise to remove, from 0 to 2, where 1 is what was found; or "
+        "two numbers with a comma, for "
+        "luma (grain) and chroma (color blotches).",
+    )
+    model: str = Field(
+        AUTO,
+        description="A model; a family, of which the model with the nearest sigma is taken; or "
+        "'auto' for what fits the image.",
+    )
+    quality: Literal["fast", "best"] | SkipJsonSchema[None] = Field(
+        None,
+        description="Which model 'auto' is, if the server was not started with one of its own: "
+        "'fast', the default, or 'best', which takes longer. Not together with another model.",
+    )
+    format: Literal["same", "png", "jpeg", "webp", "tiff", "npy"] = Field(
+        "same", description="The format of the result."
+    )
+    jpeg_quality: int = Field(PLAIN.jpeg_quality, ge=1, le=100, description="Of a result in JPEG.")
+    preview: _Switch = Field(
+        "no",
+        description="With 'yes' the answer is a form of two files: 'file', the result, and "
+        "'preview', its first page as an 8-bit PNG.",
+    )
+
+    def request(self) -> FileRequest:
+        """Return what is asked for all pages of the upload."""
+        luma, chroma = self.strength[0], self.strength[-1]
+        return FileRequest(
+            self.sigma[0] if self.sigma is not None and len(self.sigma) == 1 else self.sigma,
+            None if self.noise == AUTO else self.noise,
+            self.data_range,
+            luma if luma == chroma else (luma, chroma),
+            per_page=self.per_page == "yes",
+        )
 
 
-FIELDS = tuple(field.name for field in dataclasses.fields(FormSettings))
-PREVIEW_FIELDS = ("data_range", "job")
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def parse_form(form: type[Form], fields: Mapping[str, str]) -> Form:
+    """Return the fields of a form as what they stand for.
+
+    Raises
+    ------
+    InputError
+        If a field is unknown, or holds something else than it may.
+    """
+    try:
+        return form.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        if name not in form.model_fields:
+            known = ", ".join(("file", *form.model_fields))
+            raise InputError(
+                f"The form has a field {name[:40]!r}, but may only have {known}."
+            ) from error
+        wanted = re.sub(r"^\w+ should", "must", first["msg"])
+        raise InputError(f"{name} is {fields[name][:80]!r}, but {wanted}.") from error
 
 
 def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
-    """Return the settings of a form.
+    """Return the settings of a form, which must fit together.
 
     Raises
     ------
     InputError, ModelError
-        If a field holds something else than it may.
+        If a field holds something else than it may, or does not go with another.
     """
-    settings = FormSettings(
-        sigma=_sigma(fields),
-        noise=_choice(fields, "noise", NOISES),
-        per_stack=_yes(fields, "per_stack"),
-        strength=_strength(fields.get("strength", "1")),
-        model=fields.get("model", AUTO),
-        quality=_quality(fields.get("quality")),
-        data_range=parse_data_range(fields),
-        format=_choice(fields, "format", (SAME_FORMAT, *OUTPUTS)),
-        jpeg_quality=_jpeg_quality(fields.get("jpeg_quality", str(JPEG_QUALITY))),
-        preview=_yes(fields, "preview"),
-        job=parse_key(fields),
-    )
+    settings = parse_form(FormSettings, fields)
     catalog.check(settings.model)
     check_quality(settings.quality, settings.model)
     if settings.sigma is not None and settings.noise == "poisson":
@@ -106,91 +179,6 @@ def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
             "sigma is given together with noise 'poisson', whose strength grows with brightness; "
             "leave sigma out, or choose another noise."
         )
-    if settings.per_stack:
-        check_per_stack(given=settings.sigma is not None)
+    if settings.per_page == "yes":
+        check_per_page(given=settings.sigma is not None)
     return settings
-
-
-def parse_data_range(fields: Mapping[str, str]) -> float | None:
-    """Return the value of white that a form names, if it does."""
-    text = fields.get("data_range", AUTO)
-    if text == AUTO:
-        return None
-    return _number(text, LEAST_WHITE, MOST_WHITE, f"data_range is {text[:40]!r}")
-
-
-def parse_key(fields: Mapping[str, str]) -> str | None:
-    """Return the name that a client gave its job, if it did."""
-    key = fields.get("job")
-    if key is not None and not re.fullmatch(KEY_PATTERN, key):
-        raise InputError(
-            f"job is {key[:80]!r}, but must be 8 to 64 plain letters, digits or hyphens."
-        )
-    return key
-
-
-def _sigma(fields: Mapping[str, str]) -> FileSigma:
-    """Return the sigma of a form: one, several with commas between, or None for ``auto``."""
-    text = fields.get("sigma", AUTO)
-    if text == AUTO:
-        return None
-    given = f"sigma is {text[:40]!r}"
-    sigmas = tuple(_number(part, 0.0, 255, given) for part in text.split(","))
-    return sigmas if len(sigmas) > 1 else sigmas[0]
-
-
-def _number(text: str, least: float, most: float, given: str) -> float:
-    """Return a number above `least`; the error begins with what was given."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    # Written so that NaN does not pass.
-    if not least < number <= most:
-        raise InputError(
-            f"{given}, but must be {AUTO!r} or a number above {least:g} and at most {most:g}."
-        )
-    return number
-
-
-def _yes(fields: Mapping[str, str], name: str) -> bool:
-    return _choice(fields, name, ("no", "yes")) == "yes"
-
-
-def _choice(fields: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
-    text = fields.get(name, allowed[0])
-    if text not in allowed:
-        raise InputError(f"{name} is {text[:40]!r}, but must be one of {', '.join(allowed)}.")
-    return text
-
-
-def _strength(text: str) -> float | tuple[float, float]:
-    try:
-        shares = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        shares = ()
-    if len(shares) not in (1, 2) or not all(0 <= share <= 1 for share in shares):
-        raise InputError(
-            f"strength is {text[:40]!r}, but must be a number from 0 to 1, or two of them with a "
-            "comma between (luma, chroma)."
-        )
-    return shares[0] if len(shares) == 1 else (shares[0], shares[1])
-
-
-def _quality(text: str | None) -> str | None:
-    if text is not None and text not in QUALITIES:
-        raise InputError(
-            f"quality is {text[:40]!r}, but must be one of {', '.join(QUALITIES)}; that of JPEG "
-            "files is called jpeg_quality."
-        )
-    return text
-
-
-def _jpeg_quality(text: str) -> int:
-    # isascii: other digits of Unicode are digits to Python too.
-    quality = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
-    if not 1 <= quality <= 100:
-        raise InputError(
-            f"jpeg_quality is {text[:40]!r}, but must be a whole number from 1 to 100."
-        )
-    return quality

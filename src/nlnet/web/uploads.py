@@ -19,6 +19,7 @@ from nlnet.web.limits import Limits
 from nlnet.web.memory import Claim
 from nlnet.web.queue import Busy, ClientGone, JobQueue
 
+_MAX_FIELDS = 20
 _MAX_FIELD_BYTES = 1024
 _DISCARD_SECONDS = 5.0
 
@@ -40,9 +41,7 @@ class Upload:
     fields: Mapping[str, str]
 
 
-async def read_upload(
-    request: Request, known_fields: tuple[str, ...], limits: Limits, queue: JobQueue, claim: Claim
-) -> Upload:
+async def read_upload(request: Request, limits: Limits, queue: JobQueue, claim: Claim) -> Upload:
     """Read a multipart form of one file, called ``file``, and some fields.
 
     Raises
@@ -54,7 +53,7 @@ async def read_upload(
     ClientGone
         If the client stopped in the middle.
     InputError
-        If a field is unknown, given twice or missing.
+        If a field is given twice, or there is no file.
     """
     content_type, _ = parse_options_header(request.headers.get("content-type"))
     stream = _Stream(request, limits, queue, claim)
@@ -66,7 +65,7 @@ async def read_upload(
             request.headers,
             stream.chunks(),
             max_files=1,
-            max_fields=len(known_fields),
+            max_fields=_MAX_FIELDS,
             max_part_size=_MAX_FIELD_BYTES,
         )
         # No upload is larger than this, so the parser's temporary file stays in memory.
@@ -79,21 +78,16 @@ async def read_upload(
         await stream.discard()
         raise
     try:
-        return await _to_upload(form.multi_items(), known_fields)
+        return await _to_upload(form.multi_items())
     finally:
         await form.close()
 
 
-async def _to_upload(
-    items: list[tuple[str, UploadFile | str]], known_fields: tuple[str, ...]
-) -> Upload:
+async def _to_upload(items: list[tuple[str, UploadFile | str]]) -> Upload:
     names = [name for name, _ in items]
     for name in names:
-        if name not in ("file", *known_fields):
-            wanted = ", ".join(("file", *known_fields))
-            raise InputError(f"The form has a field {name[:40]!r}, but may only have {wanted}.")
         if names.count(name) > 1:
-            raise InputError(f"The field {name!r} is given more than once.")
+            raise InputError(f"The field {name[:40]!r} is given more than once.")
     content = dict(items)
     file = content.pop("file", None)
     if not isinstance(file, UploadFile):
@@ -114,7 +108,7 @@ class _Stream:
         self._ended = False
 
     def check_start(self) -> None:
-        """Refuse at once what is too large by its own account, or comes when there is no room."""
+        """Refuse an upload that declares too large a size, or comes when the queue is full."""
         declared = self._request.headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > self._limits.upload_bytes:
             raise self._too_large()
@@ -133,10 +127,10 @@ class _Stream:
             yield chunk
 
     async def discard(self) -> None:
-        """Read the rest without keeping it, for a while.
+        """Read and drop the rest of the body, for a few seconds.
 
-        A client that is still sending does not read: without this it would never see the answer.
-        One that asked whether to go on at all is not sending yet.
+        Clients read the answer only when they have sent everything. A client that sent an
+        ``Expect`` header waits for permission, and has sent nothing yet.
         """
         if "expect" in self._request.headers:
             return
@@ -148,7 +142,7 @@ class _Stream:
             pass
 
     async def _next(self, seconds: float) -> bytes:
-        """Return the next piece, waiting that long at most and only while the server runs."""
+        """Return the next piece of the body; give up after that time, or when the server stops."""
         receiving = asyncio.ensure_future(self._request.receive())
         closing = asyncio.ensure_future(self._queue.closing.wait())
         try:

@@ -7,20 +7,22 @@ import time
 from collections.abc import Sequence
 
 from nlnet import images
+from nlnet.denoising.image import stoppable
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import Range, display_range, white_of
-from nlnet.files.one_page import left_out_note, unclipped_note
-from nlnet.files.page_noise import find_stack_noise, sigmas_of_pages
+from nlnet.files.pages import denoise_pages, notes_of
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
-from nlnet.images.formats import recognize
-from nlnet.model.loading import AUTO
-from nlnet.noise.record import Noise
-from nlnet.progress import Progress, one_of
+from nlnet.images.formats import read_source
+from nlnet.noise.record import NoNoise
+from nlnet.progress import Progress
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
-from nlnet.web.pages import NO_MODEL, denoise_page
+from nlnet.web.pages import in_words, network_for
 from nlnet.web.settings import OUTPUTS, SAME_FORMAT, FormSettings
+
+NO_MODEL = "none"
+"""Stands for a model's name where no noise was found, and so none removed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,38 +43,15 @@ class Denoised:
         The file.
     preview : Shown or None
         Its first page for a browser, if it was wanted.
-    description : str
-        What the upload was.
-    channels, pages : int
-        Of the upload.
-    notes : tuple of str
-        What was converted or left out.
-    model : str
-        What was used.
-    kind, noise : str
-        What noise was found or given: as `nlnet.Noise` calls it, and in words.
-    sigma : float
-        Standard deviation of what was removed, on the 0-255 scale.
-    estimate : float or None
-        The same as it was measured, None if it was not.
-    seconds : float
-        Time the work took.
+    headers : dict
+        What was found, done and converted, as the headers of the response.
     """
 
     data: bytes
     filename: str
     media_type: str
     preview: Shown | None
-    description: str
-    channels: int
-    pages: int
-    notes: tuple[str, ...]
-    model: str
-    kind: str
-    noise: str
-    sigma: float
-    estimate: float | None
-    seconds: float
+    headers: dict[str, str]
 
 
 def denoise_upload(
@@ -106,55 +85,43 @@ def denoise_upload(
     shown = display_range(first, white)
     if progress(0.0) is False:
         raise Cancelled("The client does not wait for the result any more.")
-    kind = None if settings.noise == AUTO else settings.noise
-    noise: str | Noise | None = kind
-    if settings.per_stack and len(pages) > 1:
-        noise = find_stack_noise(pages, kind, settings.data_range, name=filename)
-    results = [
-        denoise_page(
-            pages[number] if number else first,
-            sigma,
-            noise,
-            settings,
-            catalog=catalog,
-            progress=one_of(progress, number, len(pages)),
-        )
-        for number, sigma in enumerate(sigmas_of_pages(settings.sigma, len(pages)))
-    ]
+    results, found = denoise_pages(
+        pages,
+        settings.request(),
+        network_for(first, settings, catalog),
+        stoppable(progress),
+        name=filename,
+    )
     own = images.suffix_of(data, filename)
     suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
-    untouched = all(result.model == NO_MODEL for result in results)
-    notes = first.notes + tuple(dict.fromkeys(note for page in results for note in page.notes))
-    unclipped = sum(page.unclipped for page in results)
-    notes += unclipped_note(unclipped, len(results), results[0].white, "data_range")
-    notes += left_out_note(sum(page.left_out for page in results))
+    untouched = all(isinstance(page.plan.noise, NoNoise) for page in found)
+    notes = first.notes + notes_of(found, "data_range")
     if untouched and suffix == own:
         encoded = data
     else:
-        encoded, losses = output.encode(
-            [result.image for result in results], suffix, settings.jpeg_quality, white
-        )
+        encoded, losses = output.encode(results, suffix, settings.jpeg_quality, white)
         notes += losses
-    if isinstance(settings.strength, tuple) and first.channels == 1:
+    if len(settings.strength) > 1 and first.channels == 1:
         notes += ("the strength of color is left out, for the image is gray",)
-    preview = _preview(results[0].image, shown, white) if settings.preview else None
-    strongest = max(results, key=lambda result: result.sigma)
-    return Denoised(
-        data=encoded,
-        filename=output.result_name(filename, suffix),
-        media_type=output.MEDIA_TYPES[suffix],
-        preview=preview,
-        description=output.describe(first, len(pages), own),
-        channels=first.channels,
-        pages=len(pages),
-        notes=notes,
-        model=strongest.model,
-        noise=strongest.noise,
-        kind=strongest.kind,
-        sigma=strongest.sigma,
-        estimate=strongest.estimate,
-        seconds=time.perf_counter() - start,
-    )
+    preview = _preview(results[0], shown, white) if settings.preview == "yes" else None
+    strongest = max(found, key=lambda page: page.plan.sigma)
+    plan = strongest.plan
+    headers = {
+        "Nlnet-Noise": in_words(plan),
+        "Nlnet-Noise-Kind": plan.noise.kind,
+        "Nlnet-Sigma": f"{plan.sigma:.2f}",
+        "Nlnet-Model": strongest.models[-1] if strongest.models else NO_MODEL,
+        "Nlnet-Image": output.describe(first, len(pages), own),
+        "Nlnet-Channels": str(first.channels),
+        "Nlnet-Pages": str(len(pages)),
+    }
+    if settings.sigma is None:
+        headers["Nlnet-Noise-Estimate"] = f"{plan.average * 255 / plan.white:.2f}"
+    if notes:
+        headers["Nlnet-Notes"] = "; ".join(notes)
+    headers["Nlnet-Seconds"] = f"{time.perf_counter() - start:.3f}"
+    name = output.result_name(filename, suffix)
+    return Denoised(encoded, name, output.MEDIA_TYPES[suffix], preview, headers)
 
 
 def show_file(data: bytes, filename: str, *, data_range: float | None, max_pixels: int) -> Shown:
@@ -175,7 +142,7 @@ def _preview(image: ImageFile, shown: Range, white: float) -> Shown | None:
 def _read(data: bytes, filename: str, max_pixels: int) -> Sequence[ImageFile]:
     """Check a file and return its pages, which are decoded when they are asked for."""
     source = Source(filename, data=data)
-    pages = recognize(source).codec.read(source, max_pixels)
+    pages = read_source(source, max_pixels)
     if len(pages) > 1:
         height, width = pages[0].pixels.shape[:2]
         if len(pages) * height * width > max_pixels:

@@ -1,0 +1,123 @@
+"""One page: its noise found and removed, and what there is to say about it.
+
+Arrays, stacks, files, and uploads of the web page all go through here, once their values have been
+checked. What is found is returned, not warned of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.arrays import Array
+from nlnet.denoising.network import Network
+from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
+from nlnet.denoising.removal import denoise_planes
+from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
+from nlnet.denoising.strength import Shares
+from nlnet.masks import Planes
+from nlnet.noise.sample import Sample, sampled_pages
+from nlnet.progress import Report
+
+
+@dataclasses.dataclass(frozen=True)
+class PageFindings:
+    """What there is to say about a page that was denoised.
+
+    Parameters
+    ----------
+    plan : Plan
+        What its noise is, and what was done about it.
+    models : tuple of str
+        The names of the models that ran; empty if none did.
+    left_out : int
+        Number of pixels that are masked or NaN.
+    """
+
+    plan: Plan
+    models: tuple[str, ...]
+    left_out: int
+
+
+def denoise_page(
+    page: Planes,
+    sigma: float | npt.ArrayLike | None,
+    request: Request,
+    shares: Shares,
+    network: Network,
+    report: Report,
+    common: Plan | None = None,
+) -> tuple[Array, PageFindings]:
+    """Return the denoised image, of the kind that the page was, and what was found.
+
+    Parameters
+    ----------
+    page : Planes
+        The page.
+    sigma : float, array or None
+        Standard deviation of its noise, or a map of it, as for `nlnet.denoise`.
+    request : Request
+        What else the user says about it.
+    shares, network, report
+        As for `denoise_planes`.
+    common : Plan, optional
+        The plan of all pages of a stack together.
+
+    Raises
+    ------
+    InputError, ModelError, Cancelled
+        As `nlnet.denoise`.
+    """
+    plan, sigma_map = plan_page(page, sigma, request, common)
+    restored, models = denoise_planes(
+        page.planes, plan, shares, network, report, sigma_map=sigma_map
+    )
+    left_out = 0 if page.hidden is None else int(np.count_nonzero(page.hidden))
+    return page.put_back(restored), PageFindings(plan, models, left_out)
+
+
+def plan_page(
+    page: Planes,
+    sigma: float | npt.ArrayLike | None,
+    request: Request,
+    common: Plan | None = None,
+) -> tuple[Plan, SigmaMap | None]:
+    """Decide how to denoise a page; parameters as for `denoise_page`."""
+    sample = Sample.of(page.planes)
+    sigma_map = None
+    given: float | tuple[float, float] | None
+    if is_map(sigma):
+        check_map_noise(request.noise)
+        assert sigma is not None
+        sigma_map = read_map(sigma, page.planes.shape[1:], page.hidden, sample.magnitude)
+        given = sigma_map.low, sigma_map.high
+    else:
+        given = sigma  # type: ignore[assignment]
+    plan = make_plan(sample, given, request, common)
+    if sigma_map is not None:
+        plan = dataclasses.replace(plan, average=float(sigma_map.values.mean()))
+    return plan, sigma_map
+
+
+def plan_together(
+    count: int, planes_of: Callable[[int], Array], sigma: float | None, request: Request
+) -> Plan:
+    """Decide how to denoise pages that have their noise in common, from some of them.
+
+    Parameters
+    ----------
+    count : int
+        Number of pages, at least 1.
+    planes_of : callable
+        Called with the number of a page; returns its (C, H, W) planes, of finite values.
+    sigma : float or None
+        Standard deviation of their noise, if it is given.
+    request : Request
+        What else the user says.
+    """
+    chosen = sampled_pages(count)
+    samples = [Sample.of(planes_of(number), len(chosen)).kept() for number in chosen]
+    return make_plan(Sample.together(samples), sigma, request)

@@ -1,0 +1,160 @@
+"""Denoising the pages of a series: to units of their noise, merged, denoised, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from nlnet.arrays import Array, FloatArray
+from nlnet.denoising.network import Network
+from nlnet.denoising.plan import Plan
+from nlnet.denoising.removal import denoise_planes, to_dtype
+from nlnet.denoising.series import REACH, MergedPage, Page, merge_pages
+from nlnet.denoising.sigma_map import SigmaMap
+from nlnet.denoising.strength import Shares, blend
+from nlnet.engine.series import Plane
+from nlnet.masks import Planes
+from nlnet.noise.record import Camera, Noise
+from nlnet.noise.stabilisation import Stabiliser, stabiliser
+from nlnet.progress import Report, ignore, one_of
+
+_BASE = 16
+"""Radius of the square whose mean stays as it is where noise that varies is made even: only detail
+is multiplied, so that factors that vary do not bend what is smooth."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlannedPage:
+    """A page, what is done about its noise, and the map of its sigma if there is one."""
+
+    page: Planes
+    plan: Plan
+    sigma_map: SigmaMap | None = None
+
+
+def denoise_series(
+    count: int,
+    read: Callable[[int], PlannedPage | None],
+    shares: Shares,
+    network: Network,
+    report: Report,
+) -> Iterator[tuple[PlannedPage, Array] | None]:
+    """Yield every page of a series with its denoised image; None for a page that is missing.
+
+    Parameters
+    ----------
+    count : int
+        Number of pages.
+    read : callable
+        Called once for each page, in order; None for one that is missing.
+    shares, network, report
+        As for `nlnet.denoising.removal.denoise_planes`.
+    """
+    planned: dict[int, PlannedPage | None] = {}
+
+    def read_page(number: int) -> Page | None:
+        found = planned[number] = read(number)
+        planned.pop(number - 2 * REACH - 1, None)
+        return None if found is None else _in_units(found, network)
+
+    for number, merged in enumerate(merge_pages(count, read_page, network.threads)):
+        found = planned[number]
+        if merged is None or found is None:
+            yield None
+        else:
+            image = _remove_left(found, merged, shares, network, one_of(report, number, count))
+            yield found, found.page.put_back(image)
+        report((number + 1) / count)
+
+
+def _in_units(found: PlannedPage, network: Network) -> Page:
+    """Return a page in units of its noise, denoised by itself as well."""
+    noisy = _forward(found)
+    guide = noisy
+    if not found.plan.idle:
+        guide, _ = denoise_planes(noisy, _unit_plan(found), (1.0, 1.0), network, ignore)
+    return Page(noisy, guide, found.page.hidden)
+
+
+def _remove_left(
+    found: PlannedPage, merged: MergedPage, shares: Shares, network: Network, report: Report
+) -> Array:
+    """Remove the noise that is left after merging, and return the page in its own units."""
+    planes, plan = found.page.planes, found.plan
+    if plan.idle:
+        return planes.copy()
+    left = merged.left
+    if found.sigma_map is not None:
+        left = left * np.asarray(found.sigma_map.values / plan.average, np.float32)
+    typical = float(np.median(left))
+    gains = np.float32(typical) / left
+    base = local_means(merged.noisy)
+    even = base + (merged.noisy - base) * gains
+    more = max(shares[0], 1.0), max(shares[1], 1.0)
+    denoised, _ = denoise_planes(even, _unit_plan(found, typical), more, network, report)
+    back = _inverse(found, base + (denoised - base) / gains)
+    if plan.box is not None:
+        back = np.clip(back, *plan.box)
+    return to_dtype(blend(planes, back, shares), planes.dtype)
+
+
+def _unit_plan(found: PlannedPage, factor: float = 1.0) -> Plan:
+    """Return the plan for a page whose noise has the standard deviation 1, times a factor."""
+    plan = found.plan
+    unit = _unit(found)
+    noise: Noise = Noise.white(factor)
+    span = plan.span
+    if unit is not None:
+        span = plan.span / unit
+        if isinstance(plan.noise, Camera):
+            noise = plan.noise.scaled(factor / unit)
+    return dataclasses.replace(plan, noise=noise, span=span, box=None)
+
+
+def _unit(found: PlannedPage) -> float | None:
+    """Return the standard deviation of the noise, None if it depends on the brightness."""
+    return found.plan.average if found.sigma_map is not None else found.plan.noise.sigma
+
+
+def _forward(found: PlannedPage) -> Plane:
+    planes, unit = found.page.planes, _unit(found)
+    if found.plan.idle:
+        return np.ascontiguousarray(planes, np.float32)
+    if unit is not None:
+        return np.ascontiguousarray(np.multiply(planes, 1 / unit, dtype=np.float32))
+    ways = zip(_stabilisers(found), planes, strict=True)
+    return np.stack([way.forward(plane) for way, plane in ways]).astype(np.float32)
+
+
+def _inverse(found: PlannedPage, planes: FloatArray) -> FloatArray:
+    unit = _unit(found)
+    if unit is not None:
+        return np.asarray(planes * np.float32(unit))
+    ways = zip(_stabilisers(found), planes, strict=True)
+    return np.stack([way.inverse(plane) for way, plane in ways])
+
+
+def _stabilisers(found: PlannedPage) -> list[Stabiliser]:
+    levels = found.plan.noise.levels
+    return [stabiliser(level) for level in levels] * (len(found.page.planes) // len(levels))
+
+
+def local_means(planes: FloatArray) -> FloatArray:
+    """Return the mean of the square around every pixel of (C, H, W) planes.
+
+    Examples
+    --------
+    >>> local_means(np.full((1, 40, 50), 3.0)).round(6).max()
+    np.float64(3.0)
+    """
+    for axis in (1, 2):
+        length = planes.shape[axis]
+        sums = np.insert(np.cumsum(planes, axis, np.float64), 0, 0, axis)
+        places = np.arange(length)
+        first, last = np.maximum(places - _BASE, 0), np.minimum(places + _BASE + 1, length)
+        shape = [1, 1, 1]
+        shape[axis] = length
+        planes = (sums.take(last, axis) - sums.take(first, axis)) / (last - first).reshape(shape)
+    return planes

@@ -1,0 +1,158 @@
+"""The pages of an array of images, read one at a time, and what they become."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from nlnet.arrays import Array
+from nlnet.denoising.page import plan_together
+from nlnet.denoising.plan import Plan, Request
+from nlnet.errors import InputError, about
+from nlnet.masks import Planes, read_planes, with_mask_of
+
+
+class StackPages:
+    """The pages of a stack, read one at a time, and what they become.
+
+    Raises
+    ------
+    InputError
+        If it is no stack of images, or the mask fits neither one page nor all of them.
+    """
+
+    def __init__(self, stack: Any, rgb: bool | None, mask: Any) -> None:
+        self._stack = stack
+        self.data = as_array(stack)
+        shape = self.data.shape
+        self._axes = 3 if _holds_colors(shape, rgb) else 2
+        self.channels = 3 if self._axes == 3 else 1
+        self.shape: tuple[int, ...] = shape[: -self._axes]
+        self.size: tuple[int, int] = shape[-self._axes :][:2]
+        self.count = math.prod(self.shape)
+        self._denoised = np.empty(shape, self.data.dtype)
+        self._mask = None if mask is None else as_array(mask)
+        wanted = [self.size, (*self.shape, *self.size), shape]
+        if self._mask is not None and self._mask.shape not in wanted:
+            listed = " or ".join(dict.fromkeys(map(str, wanted)))
+            raise InputError(f"The mask has shape {self._mask.shape}, but must be {listed}.")
+
+    def name_of(self, index: tuple[int, ...]) -> str:
+        """Return what errors call a page, empty if it is the only one."""
+        if self.count == 1:
+            return ""
+        return f"Page {int(np.ravel_multi_index(index, self.shape)) + 1} of {self.count}"
+
+    def page(self, index: tuple[int, ...]) -> Array:
+        """Return a page as it is."""
+        return _read_page(self.data, index)
+
+    def is_missing(self, index: tuple[int, ...]) -> bool:
+        """Tell whether no pixel of a page is there."""
+        return self._is_empty(self.page(index))
+
+    def _is_empty(self, page: Array) -> bool:
+        pixels = self.without_alpha(np.ma.getdata(page))
+        if pixels.dtype.kind == "f" and np.isnan(pixels).all():
+            return True
+        return bool(np.ma.getmaskarray(page).all())
+
+    def read(self, index: tuple[int, ...]) -> tuple[Array, Planes]:
+        """Return a page, and what has been checked of it and is denoised: all but alpha."""
+        page = self.page(index)
+        return page, self._planes_of(index, page)
+
+    def _planes_of(self, index: tuple[int, ...], page: Array) -> Planes:
+        axis = -1 if self._axes == 3 else None
+        with about(self.name_of(index)):
+            return read_planes(self.without_alpha(page), self._mask_of(index), axis)
+
+    def plan_together(self, members: Array, sigma: float | None, request: Request) -> Plan:
+        """Decide how to denoise pages that have their noise in common, given their indices."""
+
+        def planes_of(number: int) -> Array:
+            places = [tuple(each.tolist()) for each in np.roll(members, -number, axis=0)]
+            pages = ((place, self.page(place)) for place in places)
+            there = next((each for each in pages if not self._is_empty(each[1])), None)
+            return (self.read(places[0])[1] if there is None else self._planes_of(*there)).planes
+
+        return plan_together(len(members), planes_of, sigma, request)
+
+    def write(self, index: tuple[int, ...], page: Array, result: Array) -> None:
+        """Keep what a page has become; alpha is as it was."""
+        pixels = np.array(np.ma.getdata(page))
+        self.without_alpha(pixels)[...] = np.ma.getdata(result)
+        if isinstance(page, np.ma.MaskedArray) and not isinstance(
+            self._denoised, np.ma.MaskedArray
+        ):
+            self._denoised = np.ma.MaskedArray(self._denoised, fill_value=page.fill_value)
+        self._denoised[index] = with_mask_of(page, pixels)
+
+    def result(self) -> Any:
+        """Return the denoised stack, of the kind of the stack itself."""
+        return _like(self._stack, self._denoised) if _is_tensor(self._stack) else self._denoised
+
+    def _mask_of(self, index: tuple[int, ...]) -> Any:
+        if self._mask is None or self._mask.shape == self.size:
+            return self._mask
+        mask = _read_page(self._mask, index)
+        return self.without_alpha(mask) if mask.ndim == 3 else mask
+
+    def without_alpha(self, page: Array) -> Array:
+        """Return a view of what is denoised of a page."""
+        return page[..., :3] if self._axes == 3 else page
+
+
+def map_of(maps: Any, index: tuple[int, ...]) -> Array:
+    """Return the map of sigma of a page."""
+    return _read_page(maps, () if maps.ndim == 2 else index)
+
+
+def _read_page(data: Any, index: tuple[int, ...]) -> Array:
+    """Return a page in memory; of masked arrays, also of dask's, with its mask."""
+    page = data[index]
+    return np.asanyarray(page.compute() if hasattr(page, "compute") else page)
+
+
+def _holds_colors(shape: tuple[int, ...], rgb: bool | None) -> bool:
+    fits = len(shape) > 2 and shape[-1] in (3, 4)
+    if rgb and not fits:
+        raise InputError(
+            f"The stack has shape {shape}, but with rgb the last of three or more axes must be 3 "
+            "(RGB) or 4 (RGBA)."
+        )
+    if len(shape) < 2:
+        raise InputError(
+            f"The stack has shape {shape}, but must be (..., H, W) for gray or (..., H, W, 3) "
+            "for RGB."
+        )
+    return fits if rgb is None else rgb
+
+
+def as_array(stack: Any) -> Any:
+    """Return what has pages that can be read one at a time."""
+    if _is_tensor(stack):
+        return _to_numpy(stack)
+    return stack if hasattr(stack, "shape") and hasattr(stack, "dtype") else np.asarray(stack)
+
+
+def _is_tensor(stack: Any) -> bool:
+    # If there is a tensor, torch is imported already; do not import it otherwise.
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(stack, torch.Tensor)
+
+
+def _to_numpy(tensor: Any) -> Array:
+    detached = tensor.detach().cpu()
+    try:
+        return np.asarray(detached.numpy())
+    except TypeError:  # bfloat16, which numpy does not have
+        return np.asarray(detached.float().numpy())
+
+
+def _like(tensor: Any, pixels: Array) -> Any:
+    """Return an array as a tensor of the dtype, and on the device, of another one."""
+    return sys.modules["torch"].from_numpy(pixels).to(tensor)

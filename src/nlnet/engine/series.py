@@ -1,0 +1,149 @@
+"""Pages that show nearly the same, in the engine: the motion between them, and their average."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.engine.jobs import threads_for
+from nlnet.engine.library import (
+    AlignTask,
+    MergeTask,
+    check_status,
+    instruction_set,
+    load,
+)
+from nlnet.engine.library import Neighbour as NeighbourStructure
+from nlnet.engine.memory import address, aligned_memory, checked_address
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+Plane = npt.NDArray[np.float32]
+
+BLOCK = 8
+"""Side of the blocks that have one vector of motion each."""
+
+_BAND = 64
+"""Rows that a thread merges at a time."""
+
+
+def align(reference: Plane, other: Plane) -> tuple[Plane, Plane]:
+    """Find the motion from one (H, W) plane to another, both denoised, in units of the noise.
+
+    Returns
+    -------
+    field, means : (ceil(H / 8), ceil(W / 8), 2) arrays
+        The vector (dy, dx) of every block, and the mean of both planes around it, where it is and
+        where it has moved to.
+    """
+    height, width = reference.shape
+    blocks = _blocks(height, width)
+    field, means = np.empty(blocks, np.float32), np.empty(blocks, np.float32)
+    task = AlignTask(
+        height,
+        width,
+        checked_address("The page", reference, reference.shape, np.float32),
+        checked_address("The other page", other, reference.shape, np.float32),
+        address(field),
+        address(means),
+    )
+    _run("align", task)
+    return field, means
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Neighbour:
+    """A page beside another one: that one shows ``gain * noisy + offset`` where it has moved to.
+
+    Parameters
+    ----------
+    noisy, guide : (C, H, W) arrays
+        The page and what it is compared by; NaN in the guide is left out.
+    field : array
+        The motion, as `align` finds it.
+    gain, offset : float
+        The change of brightness.
+    """
+
+    noisy: Plane
+    guide: Plane
+    field: Plane
+    gain: float
+    offset: float
+
+
+def merge(
+    noisy: Plane, guide: Plane, neighbours: Sequence[Neighbour], threads: int | None
+) -> tuple[Plane, Plane]:
+    """Average a (C, H, W) page with its neighbours, where the guides show the same.
+
+    All values are in units of the noise, whose standard deviation is 1.
+
+    Returns
+    -------
+    merged : (C, H, W) array
+        The averaged page.
+    left : (H, W) array
+        The standard deviation of the noise that is left in it.
+    """
+    channels, height, width = shape = noisy.shape
+    merged, left = np.empty(shape, np.float32), np.empty((height, width), np.float32)
+    structures = (NeighbourStructure * len(neighbours))(
+        *(
+            NeighbourStructure(
+                checked_address("A neighbour", each.noisy, shape, np.float32),
+                checked_address("A neighbour's guide", each.guide, shape, np.float32),
+                checked_address("The motion", each.field, _blocks(height, width), np.float32),
+                each.gain,
+                each.offset,
+            )
+            for each in neighbours
+        )
+    )
+
+    def merge_band(first: int) -> None:
+        task = MergeTask(
+            height,
+            width,
+            channels,
+            len(neighbours),
+            checked_address("The page", noisy, shape, np.float32),
+            checked_address("The guide", guide, shape, np.float32),
+            structures,
+            first,
+            min(first + _BAND, height),
+            address(merged),
+            address(left),
+        )
+        _run("merge", task)
+
+    in_threads(merge_band, range(0, height, _BAND), threads_for(noisy.size, threads))
+    return merged, left
+
+
+def in_threads(
+    function: Callable[[Given], Result], given: Sequence[Given], threads: int
+) -> list[Result]:
+    """Call a function of the engine for each of several values, in so many threads."""
+    if min(threads, len(given)) < 2:
+        return [function(each) for each in given]
+    with ThreadPoolExecutor(min(threads, len(given))) as pool:
+        return list(pool.map(function, given))
+
+
+def _blocks(height: int, width: int) -> tuple[int, int, int]:
+    return -(-height // BLOCK), -(-width // BLOCK), 2
+
+
+def _run(name: str, task: AlignTask | MergeTask) -> None:
+    """Run a task in this thread."""
+    call, size, chosen = getattr(load(), f"nlnet_{name}"), ctypes.c_size_t(), instruction_set()
+    check_status(call(chosen, ctypes.byref(task), None, ctypes.byref(size)), "The task")
+    memory = aligned_memory(size.value)
+    check_status(call(chosen, ctypes.byref(task), address(memory), ctypes.byref(size)), "The task")

@@ -1,0 +1,201 @@
+"""The pages of an image file, of a command or of an upload: denoised one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from nlnet.arrays import Array
+from nlnet.denoising.network import Network
+from nlnet.denoising.page import PageFindings, denoise_page, plan_together
+from nlnet.denoising.plan import Request
+from nlnet.denoising.strength import Strength, check_strength
+from nlnet.errors import InputError, about
+from nlnet.images import ImageFile
+from nlnet.inputs import find_data_range
+from nlnet.masks import Planes, read_planes
+from nlnet.noise.record import Noise
+from nlnet.progress import Report, one_of
+
+FileSigma: TypeAlias = float | tuple[float, ...] | None
+"""Standard deviation of the noise if white is 255: one for all pages, one for each, or None."""
+
+
+Side: TypeAlias = Callable[[int], Array | None]
+"""Called with the number of a page; returns what lies beside it, a mask or a map of sigma."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FileRequest:
+    """What is asked for all pages of a file; the parts are as for `nlnet.denoise`.
+
+    Parameters
+    ----------
+    sigma : float, tuple of float or None
+        Standard deviation of the noise, if white is 255: one for all pages, or one for each.
+    noise : str, Noise or None
+        What the noise is.
+    data_range : float or None
+        The value of white; None for what the file says, or its dtype stands for.
+    strength : float or pair of floats
+        How much of the noise is removed; of a pair, gray pages take the first.
+    per_page : bool
+        Whether noise that is not given is estimated for each page, not for all together.
+    """
+
+    sigma: FileSigma
+    noise: str | Noise | None
+    data_range: float | None
+    strength: Strength
+    per_page: bool
+
+
+def denoise_pages(
+    pages: Sequence[ImageFile],
+    asked: FileRequest,
+    network: Network,
+    report: Report,
+    *,
+    name: str,
+    mask_of: Side = lambda _: None,
+    map_of: Side = lambda _: None,
+) -> tuple[list[ImageFile], list[PageFindings]]:
+    """Denoise all pages of a file, and say what was found in each.
+
+    Parameters
+    ----------
+    pages : sequence of ImageFile
+        The pages, which are decoded when they are asked for.
+    asked : FileRequest
+        What to do.
+    network, report
+        As for `nlnet.denoising.page.denoise_page`.
+    name : str
+        What errors call the file.
+    mask_of, map_of : callable
+        What masks, and maps of sigma if white is 255, lie beside the pages.
+
+    Raises
+    ------
+    InputError, ModelError, Cancelled
+        As `nlnet.denoise`; errors name the page.
+    """
+    count, first = len(pages), pages[0]
+    with about(repr(name)):
+        sigmas = sigmas_of_pages(asked.sigma, count)
+    strength = asked.strength
+    if isinstance(strength, tuple) and first.channels == 1:
+        strength = strength[0]
+    shares = check_strength(strength, first.channels)
+    request = Request(asked.noise, asked.data_range or first.data_range)
+
+    def read(number: int) -> tuple[ImageFile, Planes]:
+        page = pages[number] if number else first
+        with about(name_of_page(name, number, count)):
+            axis = None if page.channels == 1 else -1
+            return page, read_planes(page.pixels, mask_of(number), axis)
+
+    common = None
+    if count > 1 and not asked.per_page and map_of(0) is None:
+        one = sigmas[0]
+        if one is not None:
+            one *= find_data_range(read(0)[1].planes, request.data_range) / 255
+        common = plan_together(count, lambda number: read(number)[1].planes, one, request)
+    results, findings = [], []
+    for number, sigma in enumerate(sigmas):
+        page, planes = read(number)
+        with about(name_of_page(name, number, count)):
+            given = map_of(number) if sigma is None else sigma
+            if given is not None:
+                given = given * (find_data_range(planes.planes, request.data_range) / 255)
+            part = one_of(report, number, count)
+            pixels, found = denoise_page(planes, given, request, shares, network, part, common)
+        results.append(dataclasses.replace(page, pixels=pixels))
+        findings.append(found)
+    return results, findings
+
+
+def sigmas_of_pages(sigma: FileSigma, count: int) -> list[float | None]:
+    """Return the sigma of every page, None where it has to be estimated.
+
+    Raises
+    ------
+    InputError
+        If there are several, but not one for each page.
+
+    Examples
+    --------
+    >>> sigmas_of_pages(10.0, 2), sigmas_of_pages((10.0, 12.0), 2)
+    ([10.0, 10.0], [10.0, 12.0])
+    """
+    if not isinstance(sigma, tuple):
+        return [sigma] * count
+    if len(sigma) != count:
+        pages, wanted = f"{count} pages", "give one, or one for each page"
+        if count == 1:
+            pages, wanted = "1 page", "give one"
+        raise InputError(f"{len(sigma)} sigmas are given for {pages}; {wanted}.")
+    return list(sigma)
+
+
+def check_per_page(*, given: bool) -> None:
+    """Raise InputError if the noise is given, so that there is nothing left to estimate."""
+    if given:
+        raise InputError(
+            "The noise is given, by sigma or as a record, so it cannot be estimated per page."
+        )
+
+
+def name_of_page(name: str, number: int, count: int) -> str:
+    """Return what errors call a page, of which the first is number 0.
+
+    Examples
+    --------
+    >>> print(name_of_page("a.tif", 1, 3))
+    'a.tif', page 2 of 3
+    """
+    return repr(name) + (f", page {number + 1} of {count}" if count > 1 else "")
+
+
+def notes_of(found: Sequence[PageFindings], option: str = "--data-range") -> tuple[str, ...]:
+    """Say what was lost or left out in the pages of a file."""
+    unclipped = sum(page.plan.unclipped for page in found)
+    notes = unclipped_note(unclipped, len(found), found[0].plan.white, option)
+    return notes + left_out_note(sum(page.left_out for page in found))
+
+
+def unclipped_note(
+    count: int, pages: int, white: float, option: str = "--data-range"
+) -> tuple[str, ...]:
+    """Say in how many pages nothing was clipped, if any.
+
+    Examples
+    --------
+    >>> for note in unclipped_note(2, 3, 1.0):
+    ...     print(note)
+    2 of 3 pages have values that noise around a range from 0 to 1 does not explain: nothing is \
+clipped (--data-range says what white is)
+    """
+    if count == 0:
+        return ()
+    which = "it has" if pages == 1 else f"{count} of {pages} pages have"
+    return (
+        f"{which} values that noise around a range from 0 to {white:g} does not explain: nothing "
+        f"is clipped ({option} says what white is)",
+    )
+
+
+def left_out_note(count: int) -> tuple[str, ...]:
+    """Say how many pixels of a file were left out, if any.
+
+    Examples
+    --------
+    >>> left_out_note(0), left_out_note(1)
+    ((), ('1 pixel is masked or NaN: left as it is',))
+    """
+    if count == 0:
+        return ()
+    if count == 1:
+        return ("1 pixel is masked or NaN: left as it is",)
+    return (f"{count} pixels are masked or NaN: left as they are",)

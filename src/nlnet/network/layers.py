@@ -1,0 +1,127 @@
+"""The layers of a small convolutional network, a refinement or an eye: sizes, weights, packing.
+
+Level 0 has half the size of the image, and every level below it half that of the one above. On the
+way down, each level has blocks of two 3x3 convolutions with a ReLU between them, whose result is
+added to the block's input. Around every level there are zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.errors import ModelError
+
+Array32 = npt.NDArray[np.float32]
+Kind = Literal["same", "halve", "double"]
+
+MOST_LEVELS, MOST_WIDTH, MOST_BLOCKS = 4, 256, 8
+
+
+class LayerSpec(NamedTuple):
+    """One convolution: its name, what it does with the size, and its channels."""
+
+    name: str
+    kind: Kind
+    """3x3 at the same size; 2x2 that halves it; 1x1 that doubles it, each pixel becoming 2x2."""
+    level: int
+    """Of its output."""
+    in_channels: int
+    out_channels: int
+
+    @property
+    def filters(self) -> int:
+        """Number of its filters: one per output channel, four if each pixel becomes 2x2."""
+        return 4 * self.out_channels if self.kind == "double" else self.out_channels
+
+    @property
+    def weights(self) -> tuple[int, int, int, int]:
+        """Shape of its weights: filters, input channels, rows, columns."""
+        side = {"same": 3, "halve": 2, "double": 1}[self.kind]
+        return self.filters, self.in_channels, side, side
+
+    @property
+    def varies(self) -> bool:
+        """Whether its biases are functions of sigma, in a refinement."""
+        return self.name == "head" or self.name.endswith("first")
+
+
+class Layer(NamedTuple):
+    """Weights (filters, input channels, rows, columns) and biases (filters) of a convolution."""
+
+    weights: Array32
+    biases: Array32
+
+
+def check_sizes(owner: str, widths: Sequence[int], down: Sequence[int]) -> None:
+    """Raise ModelError unless these can be the widths of levels and their blocks."""
+    holds = 1 <= len(widths) <= MOST_LEVELS and all(map(width_fits, widths))
+    wanted = f"1 to {MOST_LEVELS} multiples of 8 up to {MOST_WIDTH}"
+    check_size(owner, "widths", widths, holds, wanted)
+    check_blocks(owner, "down", down, len(widths), "as many as widths")
+
+
+def check_blocks(owner: str, name: str, blocks: Sequence[int], count: int, wanted: str) -> None:
+    """Raise ModelError unless there are so many numbers of blocks, all within their bounds."""
+    holds = len(blocks) == count and all(0 <= number <= MOST_BLOCKS for number in blocks)
+    check_size(owner, name, blocks, holds, f"{wanted}, each from 0 to {MOST_BLOCKS}")
+
+
+def check_size(owner: str, name: str, given: Sequence[int], holds: bool, wanted: str) -> None:
+    """Raise ModelError with what was given and what is wanted, unless it holds."""
+    if not holds:
+        raise ModelError(f"The {owner}'s {name} are {list(given)}, but must be {wanted}.")
+
+
+def width_fits(width: int) -> bool:
+    """Return whether a layer can have so many output channels."""
+    return 8 <= width <= MOST_WIDTH and width % 8 == 0
+
+
+def way_down(in_channels: int, widths: Sequence[int], down: Sequence[int]) -> Iterator[LayerSpec]:
+    """Yield the first layer and those of all levels down to the lowest."""
+    yield LayerSpec("head", "same", 0, in_channels, widths[0])
+    for level, width in enumerate(widths):
+        if level > 0:
+            yield LayerSpec(f"halve.{level}", "halve", level, widths[level - 1], width)
+        yield from blocks(f"down.{level}", down[level], level, width)
+
+
+def blocks(name: str, count: int, level: int, width: int) -> Iterator[LayerSpec]:
+    """Yield the layers of a level's blocks, on one of its ways."""
+    for block in range(count):
+        for part in ("first", "second"):
+            yield LayerSpec(f"{name}.{block}.{part}", "same", level, width, width)
+
+
+def padded_levels(values: Sequence[int]) -> list[int]:
+    """Return one number per level, with zeros for levels that are not there."""
+    return [*values, *[0] * (MOST_LEVELS - len(values))]
+
+
+def pack_layers(
+    specs: Iterable[LayerSpec], layers: Iterable[Layer], dtype: np.dtype[np.floating]
+) -> bytes:
+    """Return all weights and biases as in a parameter block; ``docs/engine.md`` has the layout."""
+    parts = []
+    for spec, layer in zip(specs, layers, strict=True):
+        for array in _engine_arrays(spec, layer):
+            content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
+            parts.append(content + bytes(-len(content) % 8))
+    return b"".join(parts)
+
+
+def _engine_arrays(spec: LayerSpec, layer: Layer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return weights as (rows, columns, inputs, outputs) and biases, as the engine takes them."""
+    weights, biases = layer
+    channels = spec.out_channels
+    if spec.kind == "double":
+        # The engine makes a row of pixels at a time: (row, inputs, column, channel).
+        split = weights.reshape(channels, 2, 2, spec.in_channels)
+        return split.transpose(1, 3, 2, 0), biases.reshape(channels, 2, 2).transpose(1, 2, 0)
+    spare = -channels % 8
+    wide = np.pad(weights, ((0, spare), (0, 0), (0, 0), (0, 0)))
+    return wide.transpose(2, 3, 1, 0), np.pad(biases, (0, spare))

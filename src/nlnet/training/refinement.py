@@ -1,0 +1,187 @@
+"""Training of the refinement, with the stages as they are.
+
+What the stages make of a crop is computed once. A step sees pieces of crops, turned and flipped; a
+set of crops serves several epochs while the next set is drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nlnet.torch import NLNet
+from nlnet.torch.refinement import RefinementNet
+from nlnet.training.data import Batch, CropSource, join
+from nlnet.training.loss import negative_psnr, negative_psnr_near, squared_errors
+from nlnet.training.optimizers import Muon, Optimizer
+from nlnet.training.phase import Phase
+from nlnet.training.settings import TrainingSettings
+from nlnet.training.sources import BatchSource
+from nlnet.training.team import Team
+
+_LEAST_ERROR = 0.004
+"""Least mean squared error that a crop counts with, as a share of its noise: what is of one color
+has hardly any error left, and would outweigh all else."""
+
+
+class RefinementPhase(Phase):
+    """Only the refinement moves; the loss counts a piece as a part of its crop."""
+
+    def __init__(
+        self, recipe: TrainingSettings, network: NLNet, crops: CropSource, team: Team
+    ) -> None:
+        assert isinstance(network.refinement, RefinementNet)
+        self._refinement = network.refinement
+        self._crops = crops
+        super().__init__(
+            "refinement",
+            recipe,
+            recipe.refinement,
+            network,
+            network.refinement,
+            team,
+            ends_network=True,
+        )
+
+    @property
+    def _side(self) -> int:
+        return self._recipe.refinement.cut
+
+    def score(self, batch: Batch) -> Tensor:
+        """Return the negative PSNR of whole images, after stages and refinement."""
+        here = batch.to(self._team.device)
+        estimate = self._network.run(here.estimate, here.noisy, here.groups, sigma=here.sigma)
+        return negative_psnr(self._refine(here, estimate), here.clean)
+
+    def _losses(self, batch: Batch) -> Tensor:
+        self._refinement.in_bfloat16 = self._recipe.refinement.bfloat16
+        try:
+            refined = self._refine(batch, batch.estimate)
+        finally:
+            self._refinement.in_bfloat16 = False
+        return negative_psnr_near(refined, batch.clean, batch.errors)
+
+    def _refine(self, batch: Batch, estimate: Tensor) -> Tensor:
+        planes = self._network.refine(estimate, batch.noisy, batch.sigmas)
+        return self._network.from_working_planes(planes)
+
+    def _make_optimizer(self) -> Optimizer:
+        return Muon(*self._refinement.matrices_and_others(), self.settings)
+
+    def _make_source(self) -> BatchSource:
+        recipe, settings = self._recipe, self._recipe.refinement
+        pixels = recipe.data.crops * recipe.data.crop**2
+        return Cuts(
+            self._draw_estimate,
+            crops=recipe.data.crops,
+            sets=math.ceil(settings.epochs / settings.reuse),
+            steps=max(1, pixels // (settings.batch * settings.cut**2)),
+            epochs=settings.reuse,
+            size=settings.batch,
+            side=settings.cut,
+            seed=(recipe.seed, recipe.last_phase),
+            team=self._team,
+        )
+
+    def _draw_estimate(self, epoch: int, item: int) -> Batch:
+        """Return a new crop, with noise of its own, and what the stages make of it."""
+        batch = self._crops.draw_one(epoch, item, self._team.threads)
+        here = batch.to(self._team.device)
+        with torch.no_grad():
+            estimate = self._network.run(here.noisy, here.noisy, here.groups, sigma=here.sigma)
+            errors = squared_errors(self._network.from_working_planes(estimate), here.clean)
+        errors = errors.clamp(min=_LEAST_ERROR * here.sigma**2)
+        # The groups have served their purpose, and take more memory than all else.
+        none = batch.groups[:0].clone()
+        return dataclasses.replace(batch, estimate=estimate.cpu(), groups=none, errors=errors.cpu())
+
+
+class Cuts(BatchSource):
+    """Minibatches of pieces, in any orientation, of crops that serve several epochs.
+
+    What the stages make of a crop takes time, and would be worth little at the edges of a piece; so
+    it is made of larger crops, of a new set of them while the last one is used.
+
+    Parameters
+    ----------
+    draw : callable
+        Given the number of a set, counted from 1, and that of a crop, returns it with its estimate.
+    crops, sets : int
+        How many crops a set has, and how many sets there are.
+    steps, epochs : int
+        Steps of an epoch, and epochs that a set serves.
+    size, side : int
+        Pieces of a minibatch, and their side.
+    seed : tuple of int
+        What the pieces follow from.
+    team : Team
+        The processes that train together; each of them holds all crops.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[[int, int], Batch],
+        *,
+        crops: int,
+        sets: int,
+        steps: int,
+        epochs: int,
+        size: int,
+        side: int,
+        seed: tuple[int, ...],
+        team: Team,
+    ) -> None:
+        self.steps = steps
+        self.crops_per_step = size
+        self._draw = draw
+        self._crops = crops
+        self._last_set = sets
+        self._epochs = epochs
+        self._side = side
+        self._seed = seed
+        self._team = team
+        self._ahead = ThreadPoolExecutor(1)
+        self._sets: dict[int, list[Future[Batch]]] = {}
+
+    def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
+        """Yield the epoch's minibatches."""
+        crops = self._set(1 + number // self._epochs)
+        for step in range(skip, self.steps):
+            rng = np.random.default_rng((*self._seed, number, step))
+            pieces = [self._piece(crops, rng) for _ in range(self.crops_per_step)]
+            mine = self._team.shard(pieces)
+            yield [join(mine)] if mine else []
+
+    def close(self) -> None:
+        """Draw no more: whoever stops need not wait for a whole set."""
+        self._ahead.shutdown(cancel_futures=True)
+
+    def _set(self, number: int) -> Sequence[Batch]:
+        """Return a set of crops, and have the next one drawn."""
+        for wanted in range(number, min(number + 1, self._last_set) + 1):
+            if wanted not in self._sets:
+                self._sets[wanted] = [
+                    self._ahead.submit(self._draw, wanted, item) for item in range(self._crops)
+                ]
+        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
+        return [crop.result() for crop in self._sets[number]]
+
+    def _piece(self, crops: Sequence[Batch], rng: np.random.Generator) -> Batch:
+        crop = crops[int(rng.integers(len(crops)))]
+        height, width = crop.clean.shape[-2:]
+        top, left = (int(rng.integers(length - self._side + 1)) for length in (height, width))
+        turns, flip = int(rng.integers(4)), bool(rng.integers(2))
+
+        def cut(planes: Tensor) -> Tensor:
+            piece = planes[:, :, top : top + self._side, left : left + self._side]
+            piece = torch.rot90(piece, turns, dims=(2, 3))
+            return piece.flip(3) if flip else piece
+
+        planes = (cut(crop.estimate), cut(crop.noisy))
+        return Batch(*planes, crop.groups, cut(crop.clean), crop.sigmas, crop.errors)

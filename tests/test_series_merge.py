@@ -1,0 +1,112 @@
+"""Merging pages of a series: motion, weights, brightness, and what is left of the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nlnet.denoising.series import REACH, Page, find_motion, merge_page, merge_pages
+from nlnet.engine.library import SET_VARIABLE, available_sets
+from nlnet.engine.series import align
+
+pytestmark = pytest.mark.numerical
+
+
+def moved(dy: float, dx: float, seed: int = 0) -> np.ndarray:
+    """A picture after it has moved, exactly: a sum of waves; in units of the noise."""
+    y, x = np.mgrid[:96, :104]
+    picture = np.zeros(y.shape)
+    for down, right, phase in np.random.default_rng(seed).normal(size=(40, 3)) / 6:
+        picture += 3 * np.sin(down * (y - dy) + right * (x - dx) + 50 * phase)
+    return picture.astype(np.float32)
+
+
+def page(clean: np.ndarray, seed: int, hidden: np.ndarray | None = None) -> Page:
+    """A page with noise, whose guide errs a little."""
+    noise = np.random.default_rng(seed).standard_normal((2, *clean.shape), np.float32)
+    return Page((clean + noise[0])[None], (clean + 0.1 * noise[1])[None], hidden)
+
+
+@pytest.mark.parametrize(
+    "motion", [(0, 0), (0.4, -0.3), (2.5, 1.25), (-7, 4), (12.3, -9.6), (20, 0)]
+)
+def test_motion_is_found_to_a_tenth_of_a_pixel(motion):
+    field, means = align(moved(0, 0), moved(*motion))
+    inner = field[3:-3, 3:-3]
+    assert np.abs(inner - motion).max() < 0.1
+    assert np.abs(means[3:-3, 3:-3, 0] - means[3:-3, 3:-3, 1]).max() < 0.2
+
+
+def test_motion_is_found_whatever_the_brightness():
+    field, gain, offset, misfit = find_motion(moved(0, 0), 0.7 * moved(1.5, -2.25) + 30)
+    assert np.abs(field[3:-3, 3:-3] - (1.5, -2.25)).max() < 0.15
+    assert (gain, offset) == pytest.approx((1 / 0.7, -30 / 0.7), rel=0.02)
+    assert misfit < 0.1
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 70), (5, 5), (47, 24), (97, 33)])
+def test_pages_of_any_size_are_merged(shape):
+    pages = [page(np.full(shape, 40, np.float32), seed) for seed in range(3)]
+    merged, left = merge_page(pages[0], pages[1:], None)
+    assert np.isfinite(merged).all()
+    assert (left > 0.5).all()
+    assert (left <= 1).all()
+
+
+def test_the_noise_that_is_left_is_what_the_map_says():
+    pages = [page(moved(0.0, 0.0), seed) for seed in range(2 * REACH + 1)]
+    merged, left = merge_page(pages[REACH], pages[:REACH] + pages[REACH + 1 :], None)
+    assert left.max() < 0.4  # of nine pages: 1 / 3
+    error = merged[0] - moved(0, 0)
+    assert np.sqrt(np.mean(error**2)) == pytest.approx(left.mean(), rel=0.15)
+
+
+def test_a_page_of_other_things_changes_nothing():
+    pages = [page(moved(0, 0), 0), page(3 * moved(0, 0, seed=9) + 50, 1)]
+    merged, left = merge_page(pages[0], pages[1:], None)
+    assert np.mean(left) > 0.97
+    assert np.sqrt(np.mean((merged - pages[0].noisy) ** 2)) < 0.2
+
+
+def test_hidden_pixels_of_a_neighbour_are_not_used():
+    hidden = np.zeros((96, 104), bool)
+    hidden[40:60, 30:50] = True
+    clean = moved(0, 0)
+    wrong = page(np.where(hidden, clean + 1, clean), 1, hidden)
+    merged, left = merge_page(page(clean, 0), [wrong], None)
+    assert (left[40:60, 30:50] > 0.999).all()
+    assert left[:20].max() < 0.8
+    assert np.allclose(merged[0][45:55, 35:45], page(clean, 0).noisy[0][45:55, 35:45], atol=1e-3)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_any_number_of_threads_gives_the_same_bits(threads):
+    pages = [page(moved(0.7 * t, -1.3 * t), t) for t in range(5)]
+    one = merge_page(pages[2], pages[:2] + pages[3:], 1)
+    many = merge_page(pages[2], pages[:2] + pages[3:], threads)
+    assert all(np.array_equal(a, b) for a, b in zip(one, many, strict=True))
+
+
+def test_every_instruction_set_gives_the_same_bits(monkeypatch):
+    pages = [page(moved(0.7 * t, -1.3 * t), t) for t in range(3)]
+    results = []
+    for name in available_sets():
+        monkeypatch.setenv(SET_VARIABLE, name)
+        results.append(merge_page(pages[1], [pages[0], pages[2]], 1))
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def test_a_few_pages_are_in_memory_and_each_is_read_once():
+    count, asked, alive = 14, [], set()
+
+    def read(number: int) -> Page | None:
+        asked.append(number)
+        return None if number == 6 else page(np.full((16, 16), 9, np.float32), number)
+
+    for number, merged in enumerate(merge_pages(count, read, 1)):
+        alive.add(max(asked) - number)
+        assert (merged is None) == (number == 6)
+        assert merged is None or merged.number == number
+    assert asked == list(range(count))
+    assert max(alive) == REACH
