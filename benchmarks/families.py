@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from benchmarks.methods import Method
+from nlnet.defaults import FAMILIES as CHOSEN
+from nlnet.defaults import FAST
 from nlnet.denoising.image import denoise
-from nlnet.model.defaults import FAMILIES as CHOSEN
-from nlnet.model.defaults import FAST
 from nlnet.model.loading import select_model
 
 REFERENCE = {"gray": f"nlnet {CHOSEN[FAST][1]}", "color": f"nlnet {CHOSEN[FAST][3]}"}

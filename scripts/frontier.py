@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nlnet.model.defaults import BEST, FAMILIES, FAST
+from nlnet.defaults import BEST, FAMILIES, FAST
 from nlnet.model.figures import TIMES
 from nlnet.model.loading import family_of, load_model, shipped_models
 from scripts.markdown import format_table

@@ -25,8 +25,8 @@ from benchmarks.convolutional import (
 from benchmarks.families import FAMILIES, REFERENCE, make_family
 from benchmarks.methods import Method
 from benchmarks.registry import BUILDERS, keys_of
+from nlnet.defaults import FAMILIES as CHOSEN
 from nlnet.images import ImageFile, write_image
-from nlnet.model.defaults import FAMILIES as CHOSEN
 from scripts.frontier import Point
 from scripts.frontier_plot import plot_frontier
 

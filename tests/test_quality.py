@@ -14,9 +14,9 @@ import nlnet
 import nlnet.dask
 import nlnet.model.loading
 from nlnet.cli import main
+from nlnet.defaults import BEST, FAMILIES, FAST, QUALITIES
 from nlnet.errors import InputError
 from nlnet.files.settings import Settings
-from nlnet.model.defaults import BEST, FAMILIES, FAST, QUALITIES
 from nlnet.model.loading import choose_model, load_model, select_model
 from nlnet.model.model import Model
 from nlnet.noise.record import Camera

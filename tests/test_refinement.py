@@ -22,8 +22,8 @@ from refinements import (
 from test_family import SIGMAS
 
 import nlnet
+from nlnet.defaults import FAMILIES
 from nlnet.errors import InputError, ModelError
-from nlnet.model.defaults import FAMILIES
 from nlnet.model.family import REFERENCE_SIGMA
 from nlnet.network.config import NetworkConfig
 from nlnet.network.refinement import RefinementConfig, RefinementFunctions, blank

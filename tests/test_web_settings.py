@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 from web_server import client_of, post, told
 
 import nlnet
+from nlnet.defaults import QUALITIES
 from nlnet.files.data_range import Range
 from nlnet.images import ImageFile, decode, encode, suffix_of
 from nlnet.images.formats import format_of
-from nlnet.model.defaults import QUALITIES
 from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.network import color

@@ -13,8 +13,8 @@ from paths import PROJECT
 from web_server import ServerProcess, model_options, server_process
 
 from browser.tour import DESKTOP, Visit
+from nlnet.defaults import FAMILIES, FAST
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.model.defaults import FAMILIES, FAST
 from nlnet.model.loading import shipped_models
 from nlnet.noise import add_noise
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from browser.tour import PHONE, Visit, by_command_line
+from nlnet.defaults import FAMILIES
 from nlnet.images import ImageFile, decode, read_image, write_image
-from nlnet.model.defaults import FAMILIES
 
 pytestmark = pytest.mark.browser
 

@@ -1,7 +1,7 @@
 """The command line: ``nlnet COMMAND``.
 
-Only the standard library is imported here and in the commands' parsers; whatever takes time to
-load is imported when a command runs.
+Only the standard library is imported here and in what commands say about themselves; whatever
+takes time to load is imported when a command runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nlnet.cli import (
     serve,
     train,
 )
-from nlnet.cli.arguments import EXIT_ERROR, Parser
+from nlnet.cli.arguments import EXIT_ERROR, Parser, add_arguments
 from nlnet.cli.messages import error_line
 from nlnet.cli.signals import Terminated, orderly_end
 from nlnet.errors import NLNetError, cannot
@@ -54,7 +54,6 @@ _COMMANDS = (
 _OWN_SIGNALS = (serve, train)
 """Commands that end in their own way when they are told to."""
 
-_DESCRIPTION = "Remove noise from grayscale and color images."
 _EPILOG = """\
 examples:
   nlnet denoise noisy.png -o clean.png               denoise one image
@@ -82,7 +81,7 @@ def build_parser() -> Parser:
     """Return the parser of the whole command line."""
     parser = Parser(
         prog="nlnet",
-        description=_DESCRIPTION,
+        description="Remove noise from grayscale and color images.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -90,6 +89,7 @@ def build_parser() -> Parser:
         "--version", action=_Version, nargs=0, help="print the version and what does the computing"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.actions = []
     for command in _COMMANDS:
         added = commands.add_parser(
             command.NAME,
@@ -98,7 +98,7 @@ def build_parser() -> Parser:
             epilog=command.EPILOG,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_arguments(added)
+        parser.actions += add_arguments(added, command.ARGUMENTS)
         added.set_defaults(run=command.run)
     parser.commands = commands.choices
     return parser
@@ -132,10 +132,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _open_closed_streams() -> None:
     """Replace standard streams that the shell has closed, as `>&-` does, by the null device."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the program ends
 
 
 def _give_up_stdout() -> bool:

@@ -5,17 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import (
-    Parser,
-    add_data_range,
-    add_max_pixels,
-    add_option,
-    add_overwrite,
-    add_seed,
-    add_sigma,
-)
+from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, SIGMA, argument, whole_number
 from nlnet.cli.output import check_output
-from nlnet.cli.writing import add_writing, writing_options
+from nlnet.cli.writing import WRITING, writing_options
 
 NAME = "add-noise"
 SUMMARY = "add noise to an image, for tests"
@@ -29,18 +21,18 @@ examples:
   nlnet add-noise clean.png -o noisy.png --sigma 25
   nlnet add-noise clean.tif -o noisy.tif --sigma 10 --seed 3
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("input", type=Path, metavar="IN", help="clean image")
-    add_option(parser, "-o --output OUT", "noisy image to write", Path, required=True)
-    add_sigma(parser)
-    add_seed(parser, "the noise; page N of a stack gets the seed plus N")
-    add_data_range(parser)
-    add_max_pixels(parser)
-    add_overwrite(parser)
-    add_writing(parser)
+ARGUMENTS = (
+    argument("input IN", "clean image", Path),
+    argument("-o --output OUT", "noisy image to write", Path, required=True),
+    SIGMA,
+    argument(
+        "--seed N", "seed of the noise; page N of a stack gets the seed plus N", whole_number, 0
+    ),
+    DATA_RANGE,
+    LARGEST,
+    OVERWRITE,
+    WRITING,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -53,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     source, target = arguments.input, arguments.output
     check_output(target, overwrite=arguments.overwrite, source=source)
-    pages = read_pages(source, max_pixels=1_000_000 * arguments.max_pixels)
+    pages = read_pages(source, max_pixels=arguments.max_pixels)
     writing = writing_options(arguments)
     check_format(target, pages[0], len(pages), writing)
     results = []

@@ -1,17 +1,19 @@
-"""Options that several commands share."""
+"""How commands say what arguments they take, and the arguments that several share."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from nlnet.cli.messages import error_line
+from nlnet.defaults import MAX_PIXELS
 from nlnet.errors import reason_of
 
 EXIT_ERROR = 2
@@ -23,12 +25,7 @@ _MAX_TEXT = 2**24
 """Characters of a text file that are read, in case it is no list of numbers but an image."""
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-
-class Container(Protocol):
-    """A parser, or a group of its options; argparse has no public name for both."""
-
-    def add_argument(self, *arguments: Any, **options: Any) -> argparse.Action:
-        """Add an argument."""
+Kind = TypeVar("Kind")
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,22 +33,14 @@ class Parser(argparse.ArgumentParser):
 
     Attributes
     ----------
-    arguments : list of argparse.Action
-        What was added to it, groups aside.
+    actions : list of argparse.Action
+        The arguments of all commands.
     commands : mapping
-        The parsers of its commands, by their names.
+        The parsers of the commands, by their names.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.arguments: list[argparse.Action] = []
-        self.commands: Mapping[str, Parser] = {}
-        super().__init__(*arguments, **options)
-
-    def add_argument(self, *arguments: Any, **options: Any) -> argparse.Action:
-        """Add an argument, as argparse does, and keep it."""
-        action = super().add_argument(*arguments, **options)
-        self.arguments.append(action)
-        return action
+    actions: list[argparse.Action]
+    commands: Mapping[str, Parser]
 
     def error(self, message: str) -> NoReturn:
         """Print the sentence and end the program."""
@@ -59,104 +48,94 @@ class Parser(argparse.ArgumentParser):
         sys.exit(EXIT_ERROR)
 
 
-def add_option(
-    parser: Container,
+class Argument(NamedTuple):
+    """What argparse is told about an argument."""
+
+    names: Sequence[str]
+    options: Mapping[str, Any]
+
+
+class Group(NamedTuple):
+    """Arguments that the help lists under a title of their own."""
+
+    title: str
+    arguments: Sequence[Argument]
+    text: str | None = None
+
+
+Arguments: TypeAlias = Sequence[Argument | Group]
+
+
+def argument(
     usage: str,
     text: str,
     parse: Callable[[str], Any] | None = None,
     default: object = None,
     **more: Any,
-) -> None:
-    """Add an option that takes a value.
+) -> Argument:
+    """Describe an argument.
 
     Parameters
     ----------
-    parser : Parser or group
-        Where to add it.
     usage : str
-        Its names and the name of its value, such as ``"-o --output OUT"``.
+        Its names and that of its value: ``"-o --output OUT"`` is an option, ``"folder DIR"`` a
+        positional argument, and ``"--recursive"`` a switch, unless there are choices.
     text : str
         The help; the default follows, unless the text names it.
     parse : callable, optional
-        Makes a value of the argument.
+        Makes a value of the text.
     default : object, optional
         The value without the option.
     more
         As for argparse.
     """
     words = usage.split()
-    names = [word for word in words if word.startswith("-")]
+    names = [word for word in words if word.startswith("-")] or words[:1]
     if default is not None and "(default: " not in text:
         text += f" (default: {str(default).removesuffix('.0')})"
-    options = {"type": parse, "default": default, "help": text, **more}
     if len(words) > len(names):
-        options["metavar"] = words[-1]
-    parser.add_argument(*names, **options)
+        more["metavar"] = words[-1]
+    elif "choices" not in more:
+        return Argument(names, {"action": "store_true", "help": text})
+    return Argument(names, {"type": parse, "default": default, "help": text, **more})
 
 
-def add_level(parser: argparse.ArgumentParser) -> None:
-    """Add --sigma: which one of a model that is for every sigma."""
-    add_option(
-        parser, "--sigma S", "of a model for every sigma, the one for this noise", _sigma, 25.0
-    )
+def add_arguments(
+    parser: argparse._ActionsContainer, arguments: Arguments
+) -> Iterator[argparse.Action]:
+    """Add arguments to the parser of a command; yields what argparse makes of them."""
+    for each in arguments:
+        if isinstance(each, Group):
+            yield from add_arguments(
+                parser.add_argument_group(each.title, each.text), each.arguments
+            )
+        else:
+            yield parser.add_argument(*each.names, **each.options)
 
 
-def add_sigma(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
-    """Add the option ``--sigma``: required; if automatic, also a file, or None to estimate it."""
-    wanted = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
-    pages = (
-        "; for the pages of a stack one each, such as 10,12,15, or a text file of them (.txt, "
-        ".csv); an image with that of every pixel; or auto to estimate it (default: auto)"
-    )
-    parser.add_argument(
-        "--sigma",
-        type=_sigmas_or_auto if automatic else _sigma,
-        required=not automatic,
-        metavar="S",
-        help=wanted + pages if automatic else wanted,
-    )
+def made_of(kind: Callable[..., Kind], arguments: argparse.Namespace, **more: Any) -> Kind:
+    """Return a dataclass of the arguments that are called as its fields are.
+
+    Parameters
+    ----------
+    kind : dataclass
+        What to make; its defaults stand for arguments that are not given.
+    arguments : Namespace
+        What was given.
+    more
+        Further fields, which come before arguments of the same name.
+    """
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    given = {name: getattr(arguments, name, None) for name in names} | more
+    return kind(**{name: value for name, value in given.items() if value is not None})
 
 
-def add_data_range(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--data-range``."""
-    add_option(
-        parser,
-        "--data-range W",
-        "value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
-        "(default: 255, 65535 or 1.0, depending on the data type)",
-        positive_number,
-    )
-
-
-def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the option ``--seed``."""
-    add_option(parser, "--seed N", f"seed of {what}", whole_number, 0)
-
-
-def add_threads(parser: Container) -> None:
-    """Add the option ``--threads``."""
-    add_option(
-        parser,
-        "--threads N",
-        "number of threads (default: all CPUs this process may use)",
-        positive,
-    )
-
-
-def add_max_pixels(parser: Container) -> None:
-    """Add the option ``--max-pixels``, in megapixels."""
-    add_option(
-        parser,
-        "--max-pixels MP",
-        "refuse images of more megapixels before they are decoded",
-        positive,
-        250,
-    )
-
-
-def add_overwrite(parser: Container) -> None:
-    """Add the option ``--overwrite``."""
-    parser.add_argument("--overwrite", action="store_true", help="replace existing output files")
+def number(text: str) -> float:
+    """Parse a number; NaN, which is in no range, for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def whole_number(text: str) -> int:
@@ -168,10 +147,21 @@ def whole_number(text: str) -> int:
 
 def positive(text: str) -> int:
     """Parse a whole number of at least 1."""
-    number = whole_number(text)
-    if number == 0:
+    if whole_number(text) == 0:
         raise argparse.ArgumentTypeError("0 must be a whole number of at least 1")
-    return number
+    return int(text)
+
+
+def megapixels(text: str) -> int:
+    """Parse a number of megapixels; returns that of pixels."""
+    return 1_000_000 * positive(text)
+
+
+def positive_number(text: str) -> float:
+    """Parse a number above 0."""
+    if not 0 < number(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0")
+    return float(text)
 
 
 def byte_count(text: str) -> int:
@@ -183,37 +173,19 @@ def byte_count(text: str) -> int:
     return size
 
 
-def shares(text: str) -> float | tuple[float, float]:
-    """Parse a number from 0 to 2, or two of them with a comma between."""
-    numbers = [_number(part) for part in text.split(",")]
-    if len(numbers) > 2 or not all(0 <= number <= 2 for number in numbers):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} must be a number from 0 to 2, or two such as 0.5,1 for luma and chroma"
-        )
-    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
-def _number(text: str) -> float:
-    """Return NaN, which is in no range, for what is no number."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _sigma(text: str) -> float:
-    number = _number(text)
-    if not 0 < number <= 255:
+def sigma(text: str) -> float:
+    """Parse the standard deviation of noise."""
+    if not 0 < number(text) <= 255:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0 and at most 255")
-    return number
+    return float(text)
 
 
-def _sigmas_or_auto(text: str) -> float | tuple[float, ...] | Path | None:
-    """Parse a number, several with commas between, or the name of a file: of numbers, or a map."""
+def sigmas_or_auto(text: str) -> float | tuple[float, ...] | Path | None:
+    """Parse a sigma, several with commas between, or the name of a file: of numbers, or a map."""
     if text == "auto":
         return None
     try:
-        sigmas = tuple(map(_sigma, text.split(",")))
+        sigmas = tuple(map(sigma, text.split(",")))
     except argparse.ArgumentTypeError as error:
         # Only now: a file may well be called 25.
         path = Path(text)
@@ -239,14 +211,29 @@ def _sigmas_in(name: str) -> tuple[float, ...]:
     if not words:
         raise argparse.ArgumentTypeError(f"the file {name!r} has no number in it")
     try:
-        return tuple(map(_sigma, words))
+        return tuple(map(sigma, words))
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"in the file {name!r}, {error}") from error
 
 
-def positive_number(text: str) -> float:
-    """Parse a number above 0."""
-    number = _number(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0")
-    return number
+SIGMA_TEXT = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
+SIGMA = argument("--sigma S", SIGMA_TEXT, sigma, required=True)
+LEVEL = argument("--sigma S", "of a model for every sigma, the one for this noise", sigma, 25.0)
+DATA_RANGE = argument(
+    "--data-range W",
+    "value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "
+    "(default: 255, 65535 or 1.0, depending on the data type)",
+    positive_number,
+)
+THREADS = argument(
+    "--threads N", "number of threads (default: all CPUs this process may use)", positive
+)
+LARGEST = argument(
+    "--max-pixels MP",
+    "refuse images of more megapixels before they are decoded "
+    f"(default: {MAX_PIXELS // 1_000_000})",
+    megapixels,
+    MAX_PIXELS,
+)
+MODEL = argument("model MODEL", "name of a model, or a model file")
+OVERWRITE = argument("--overwrite", "replace existing output files")

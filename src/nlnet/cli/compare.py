@@ -8,14 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nlnet.cli.arguments import (
-    Parser,
-    add_data_range,
-    add_max_pixels,
-    add_option,
-    add_overwrite,
-    positive,
-)
+from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument, positive
 from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
 
@@ -32,25 +25,20 @@ examples:
   nlnet compare clean.tif noisy.tif ours.tif theirs.tif -o figure.png --crop 310,120
   nlnet compare clean-stack.tif stack.tif -o figure.png --page 4 --data-range 4095
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("clean", type=Path, metavar="CLEAN", help="the clean image")
-    parser.add_argument(
-        "others", type=Path, nargs="+", metavar="IMAGE", help="the noisy image and results"
-    )
-    add_option(parser, "-o --output FIG.png", "figure to write", Path, required=True)
-    add_option(
-        parser,
+ARGUMENTS = (
+    argument("clean CLEAN", "the clean image", Path),
+    argument("others IMAGE", "the noisy image and results", Path, nargs="+"),
+    argument("-o --output FIG.png", "figure to write", Path, required=True),
+    argument(
         "--crop X,Y",
         "center of the enlarged detail (default: where there is most structure)",
-        _point,
-    )
-    add_option(parser, "--page N", "page of a stack to show (default: 1, the first)", positive, 1)
-    add_data_range(parser)
-    add_max_pixels(parser)
-    add_overwrite(parser)
+        lambda text: _point(text),
+    ),
+    argument("--page N", "page of a stack to show (default: 1, the first)", positive, 1),
+    DATA_RANGE,
+    LARGEST,
+    OVERWRITE,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -62,8 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     for source in paths:
         check_figure(arguments.output, overwrite=arguments.overwrite, source=source)
     name, *names = distinct_names(paths)
-    limit = 1_000_000 * arguments.max_pixels
-    clean, *stacks = [read_pages(path, max_pixels=limit) for path in paths]
+    clean, *stacks = [read_pages(path, max_pixels=arguments.max_pixels) for path in paths]
     others = list(zip(names, stacks, strict=True))
     page = arguments.page - 1
     if not page < len(clean):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser
+from nlnet.cli.arguments import argument
 from nlnet.cli.extras import needs_extra
 
 SHELLS = ("bash", "zsh", "fish")
@@ -29,11 +29,7 @@ examples:
 
 It works in new shells. To try it in this one: source <(nlnet completion bash)
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
+ARGUMENTS = (argument("shell SHELL", "bash, zsh or fish", choices=SHELLS),)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -45,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     parser = build_parser()
     models = _model_names()
-    for action in (each for command in parser.commands.values() for each in command.arguments):
+    for action in parser.actions:
         if action.dest == "model" and action.type is not Path:
             action.complete = _names_or_files(models)  # type: ignore[attr-defined]
         elif action.type is Path or action.dest in ("inputs", "output"):

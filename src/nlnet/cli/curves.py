@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser
-from nlnet.cli.drawing import add_drawing, write_drawing
+from nlnet.cli.arguments import argument
+from nlnet.cli.drawing import DRAWING, write_drawing
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,14 +24,10 @@ examples:
   nlnet curves runs/toy -o toy.png
   nlnet curves runs/gray-5x5-s25 runs/gray-5x5-s25-lbfgs -o adam-lbfgs.pdf
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="folder of a run, or a log.jsonl"
-    )
-    add_drawing(parser)
+ARGUMENTS = (
+    argument("runs RUN", "folder of a run, or a log.jsonl", Path, nargs="+"),
+    *DRAWING,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:

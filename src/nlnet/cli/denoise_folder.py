@@ -6,73 +6,102 @@ import argparse
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nlnet.cli.denoise_volume import on_cluster
 from nlnet.cli.messages import error_line, json_line, outcome_lines
 from nlnet.cli.output import make_folder
-from nlnet.errors import NLNetError
+from nlnet.errors import InputError, NLNetError
 
 if TYPE_CHECKING:
-    from nlnet.dask.schedulers import Cluster
     from nlnet.files.many_files import FileReport
     from nlnet.files.plan import FileJob, LeftOut
     from nlnet.files.settings import Settings
-    from nlnet.progress import Progress
 
 _EXIT_SOME_FAILED = 1
 _NAMES_SHOWN = 10
+_WORDS = {
+    "exists": "skipped that exist (--overwrite replaces them)",
+    "elsewhere": "left to another process",
+    "failed": "failed",
+}
+
+SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+"""What the name of an output folder may end in."""
 
 
-def denoise_many(
-    output: Path,
-    settings: Settings,
-    arguments: argparse.Namespace,
-    cluster: Cluster | None = None,
-) -> int:
+def denoise_many(settings: Settings, arguments: argparse.Namespace) -> int:
     """Denoise files, folders and patterns into a folder; return 1 if some files failed."""
+    from nlnet.files.many_files import run_jobs
+
+    if arguments.preview is not None:
+        raise InputError("--preview shows one image, but the output is a folder.")
+    _check_folder_name(arguments.output)
+    inputs, output = arguments.inputs, Path(arguments.output)
+    if arguments.scheduler is None:
+        work = partial(run_jobs, settings=settings, workers=arguments.workers)
+        return _denoise_plan(inputs, output, arguments, work)
+    with on_cluster(arguments.scheduler, settings) as cluster:
+        # The workers have been started in folders of their own.
+        inputs = [os.path.abspath(name) for name in inputs]
+        return _denoise_plan(inputs, output.absolute(), arguments, cluster.run_jobs)
+
+
+def _denoise_plan(
+    inputs: Sequence[str],
+    output: Path,
+    arguments: argparse.Namespace,
+    work: Callable[..., Iterator[FileReport]],
+) -> int:
     from nlnet.cli.progress import file_bar
-    from nlnet.files.many_files import split_jobs
+    from nlnet.files.many_files import FileReport, split_jobs
     from nlnet.files.plan import make_plan
 
-    inputs = arguments.inputs
-    if cluster is not None:
-        # The workers have been started in folders of their own.
-        inputs, output = [os.path.abspath(name) for name in inputs], output.absolute()
     plan = make_plan(inputs, output, recursive=arguments.recursive)
     make_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
-    tally = {"written": 0, "exists": 0, "elsewhere": 0, "failed": 0}
-    failed: list[FileJob] = []
+    tally: Counter[str] = Counter()
+    failed: list[Path] = []
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
-        done = _reports(todo, settings, arguments, cluster, bar.report)
-        for report in itertools.chain(map(_existing, existing), done):
+        done = work(todo, progress=bar.report)
+        for report in itertools.chain(map(FileReport, existing), done):
             tally[report.status] += 1
             for line in _report_lines(report, as_json=arguments.json):
                 bar.say(line)
             if report.error is not None:
-                failed.append(report.job)
+                failed.append(report.job.source)
                 bar.say(error_line(_with_name(report.error, report.job)), sys.stderr)
     if arguments.json:
         for left in plan.left_out:
             print(json_line("left out", left.path, reason=left.reason.value))
     else:
-        print(_summary(tally))
-        for line in _left_out(plan.left_out):
-            print(line)
+        _print_summary(tally, plan.left_out)
     if not failed and not plan.errors:
         return 0
-    print(_failures(failed, len(plan.errors)), file=sys.stderr)
+    names = _names(failed)
+    if plan.errors:
+        names.append(f"{'and ' if names else ''}{len(plan.errors)} folders that cannot be read")
+    print(error_line(f"not denoised: {', '.join(names)}"), file=sys.stderr)
     return _EXIT_SOME_FAILED
 
 
-def _existing(job: FileJob) -> FileReport:
-    from nlnet.files.many_files import FileReport
+def _check_folder_name(output: str) -> None:
+    """Refuse to create a folder whose name looks like that of an image file."""
+    from nlnet.images import SUFFIXES
 
-    return FileReport(job)
+    path = Path(output)
+    file = path.suffix.lower() in (*SUFFIXES, ".zarr") and not output.endswith(SEPARATORS)
+    if file and not path.is_dir():
+        raise InputError(
+            f"Several images go into a folder, but the output {output!r} is named like a file; "
+            f"if that is a folder, write {output + os.sep!r}."
+        )
 
 
 def _report_lines(report: FileReport, *, as_json: bool) -> list[str]:
@@ -86,21 +115,6 @@ def _report_lines(report: FileReport, *, as_json: bool) -> list[str]:
     return [json_line(report.status, source, target=target, **reason)]
 
 
-def _reports(
-    jobs: Sequence[FileJob],
-    settings: Settings,
-    arguments: argparse.Namespace,
-    cluster: Cluster | None,
-    progress: Progress,
-) -> Iterator[FileReport]:
-    """Work on the jobs, on the cluster if there is one."""
-    from nlnet.files.many_files import run_jobs
-
-    if cluster is not None:
-        return cluster.run_jobs(jobs, progress=progress)
-    return run_jobs(jobs, settings, workers=arguments.workers, progress=progress)
-
-
 def _with_name(error: NLNetError, job: FileJob) -> str:
     """Return the message, with the name of the file if it is not in there."""
     names = (repr(str(job.source)), repr(str(job.target)))
@@ -108,25 +122,15 @@ def _with_name(error: NLNetError, job: FileJob) -> str:
     return str(error) if named else f"{names[0]}: {error}"
 
 
-def _summary(tally: Mapping[str, int]) -> str:
-    words = {
-        "exists": "skipped that exist (--overwrite replaces them)",
-        "elsewhere": "left to another process",
-        "failed": "failed",
-    }
-    parts = [f"{tally[status]} {what}" for status, what in words.items() if tally[status]]
-    return ", ".join([f"{tally['written']} written", *parts])
-
-
-def _left_out(left_out: Sequence[LeftOut]) -> list[str]:
-    """Say what was left out, a line for each reason."""
+def _print_summary(tally: Mapping[str, int], left_out: Sequence[LeftOut]) -> None:
+    """Print how many files were written and not, and what was left out: a line for each reason."""
+    parts = [f"{tally[status]} {what}" for status, what in _WORDS.items() if tally[status]]
+    print(", ".join([f"{tally['written']} written", *parts]))
     paths: dict[str, list[Path]] = {}
     for left in left_out:
         paths.setdefault(left.reason.value, []).append(left.path)
-    return [
-        f"{len(some)} left out ({reason}): {', '.join(_names(some))}"
-        for reason, some in paths.items()
-    ]
+    for reason, some in paths.items():
+        print(f"{len(some)} left out ({reason}): {', '.join(_names(some))}")
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -135,10 +139,3 @@ def _names(paths: Sequence[Path]) -> list[str]:
     if len(paths) > _NAMES_SHOWN:
         names.append(f"and {len(paths) - _NAMES_SHOWN} more")
     return names
-
-
-def _failures(failed: Sequence[FileJob], folders: int) -> str:
-    names = _names([job.source for job in failed])
-    if folders:
-        names.append(f"and {folders} folders that cannot be read")
-    return error_line(f"not denoised: {', '.join(names)}".replace(": and", ":"))

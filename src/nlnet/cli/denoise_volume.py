@@ -38,10 +38,9 @@ def means_volume(arguments: argparse.Namespace) -> bool:
     return arguments.scheduler is not None and tiffs and not source.is_dir()
 
 
-def denoise_out_of_core(
-    source: Path, target: Path, settings: Settings, arguments: argparse.Namespace
-) -> None:
+def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> None:
     """Denoise a zarr folder or a TIFF file, block by block."""
+    source, target = Path(arguments.inputs[0]), Path(arguments.output)
     if arguments.preview is not None:
         raise InputError("--preview shows one image in memory, but not zarr or work on a cluster.")
     if settings.mask is not None:

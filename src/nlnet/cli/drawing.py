@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import add_option, add_overwrite
+from nlnet.cli.arguments import OVERWRITE, argument
 from nlnet.cli.extras import needs_extra
 from nlnet.cli.output import check_output
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def add_drawing(parser: argparse.ArgumentParser) -> None:
-    """Add the options ``--output`` and ``--overwrite``."""
-    add_option(parser, "-o --output FIG", "PNG, PDF or SVG to write", Path, required=True)
-    add_overwrite(parser)
+DRAWING = (
+    argument("-o --output FIG", "PNG, PDF or SVG to write", Path, required=True),
+    OVERWRITE,
+)
 
 
 def write_drawing(arguments: argparse.Namespace, draw: Callable[[], Figure]) -> None:

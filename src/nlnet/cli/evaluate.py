@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser, add_option, add_seed, add_sigma, add_threads
+from nlnet.cli.arguments import SIGMA, THREADS, argument, whole_number
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
@@ -28,27 +28,17 @@ examples:
 Gray models read color files as luma. Seconds are those of a warm call, without reading files and
 adding noise.
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of clean 8-bit images")
-    add_sigma(parser)
-    add_option(parser, "--model M", "family, model name or model file", required=True)
-    add_option(
-        parser,
-        "--ids FILE",
-        "use only the images named in FILE, one per line, without suffix",
-        Path,
-    )
-    add_seed(parser, "the first image's noise")
-    add_option(
-        parser,
-        "--json OUT",
-        "also write the results to this file; an existing one is replaced",
-        Path,
-    )
-    add_threads(parser)
+ARGUMENTS = (
+    argument("folder DIR", "folder of clean 8-bit images", Path),
+    SIGMA,
+    argument("--model M", "family, model name or model file", required=True),
+    argument("--ids FILE", "use only the images named in FILE, one per line, without suffix", Path),
+    argument("--seed N", "seed of the first image's noise", whole_number, 0),
+    argument(
+        "--json OUT", "also write the results to this file; an existing one is replaced", Path
+    ),
+    THREADS,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_level, add_option, add_overwrite
+from nlnet.cli.arguments import LEVEL, MODEL, OVERWRITE, argument
 from nlnet.cli.output import check_output
 
 NAME = "export"
@@ -22,14 +22,12 @@ examples:
 """
 
 FORMATS_OF_OTHERS = (".onnx", ".pt", ".pth", ".pt2", ".safetensors", ".tflite", ".h5", ".mlmodel")
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
-    add_option(parser, "-o --output OUT.bin", "file to write", Path, required=True)
-    add_level(parser)
-    add_overwrite(parser)
+ARGUMENTS = (
+    MODEL,
+    argument("-o --output OUT.bin", "file to write", Path, required=True),
+    LEVEL,
+    OVERWRITE,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_option, add_overwrite
+from nlnet.cli.arguments import OVERWRITE, argument
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
@@ -21,13 +21,11 @@ examples:
   nlnet denoise noisy.png -o clean.png --sigma 25 --model author-s25.safetensors
 """
 _SUFFIX = ".safetensors"
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("input", type=Path, metavar="AUTHOR.mat", help="published model")
-    add_option(parser, "-o --output OUT.safetensors", "model file to write", Path, required=True)
-    add_overwrite(parser)
+ARGUMENTS = (
+    argument("input AUTHOR.mat", "published model", Path),
+    argument("-o --output OUT.safetensors", "model file to write", Path, required=True),
+    OVERWRITE,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:

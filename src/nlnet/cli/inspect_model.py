@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser, add_level
-from nlnet.cli.drawing import add_drawing, write_drawing
+from nlnet.cli.arguments import LEVEL, MODEL
+from nlnet.cli.drawing import DRAWING, write_drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,13 +23,7 @@ examples:
   nlnet inspect gray --sigma 50 -o model.png
   nlnet inspect runs/toy/best.safetensors -o toy.pdf
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("model", metavar="MODEL", help="name of a model, or a model file")
-    add_level(parser)
-    add_drawing(parser)
+ARGUMENTS = (MODEL, LEVEL, *DRAWING)
 
 
 def run(arguments: argparse.Namespace) -> None:

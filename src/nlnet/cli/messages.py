@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +15,9 @@ def error_line(message: object) -> str:
     return "nlnet: error: " + " ".join(str(message).split())
 
 
-def outcome_lines(source: object, target: Path, findings: Findings, *, as_json: bool) -> list[str]:
+def outcome_lines(
+    source: object, target: object, findings: Findings, *, as_json: bool
+) -> list[str]:
     """Say what was done to a file: lines for people, or one of JSON for scripts."""
     if as_json:
         return [json_line("written", source, target=target, **dataclasses.asdict(findings))]

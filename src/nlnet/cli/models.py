@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from nlnet.cli.arguments import Parser
-from nlnet.model.defaults import FAMILIES
+from nlnet.cli.arguments import Arguments
+from nlnet.defaults import FAMILIES
 
 NAME = "models"
 SUMMARY = "list the models that come with nlnet"
@@ -21,13 +21,9 @@ examples:
   nlnet denoise noisy.png -o clean.png --quality best
   nlnet denoise noisy.png -o clean.png --sigma 25 --model gray-7x7
 """
-
+ARGUMENTS: Arguments = ()
 
 _SIGMAS = (15, 25, 50)
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add nothing: the command has no arguments."""
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlnet.cli.arguments import Parser, add_data_range, add_max_pixels, add_option, add_overwrite
+from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument
 from nlnet.cli.compare import distinct_names
 from nlnet.cli.drawing import write_drawing
 from nlnet.cli.messages import error_line
@@ -71,27 +71,22 @@ class Found(NamedTuple):
         return json.dumps({"source": self.name, **page, "noise": json.loads(record)})
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("images", type=Path, nargs="+", metavar="FILE", help="noisy image")
-    add_option(
-        parser,
+ARGUMENTS = (
+    argument("images FILE", "noisy image", Path, nargs="+"),
+    argument(
         "-o --output FIG",
         "figure to write (PNG, PDF or SVG): noise over brightness, and its spectrum",
         Path,
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--json",
-        action="store_true",
-        help="print JSON; for several files or pages, one line each, with 'source', 'page' and "
-        "'noise'",
-    )
-    parser.add_argument(
-        "--per-page", action="store_true", help="report on every page of a stack by itself"
-    )
-    add_data_range(parser)
-    add_max_pixels(parser)
-    add_overwrite(parser)
+        "print JSON; for several files or pages, one line each, with 'source', 'page' and 'noise'",
+    ),
+    argument("--per-page", "report on every page of a stack by itself"),
+    DATA_RANGE,
+    LARGEST,
+    OVERWRITE,
+)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import Parser, add_option, positive, whole_number
+from nlnet.cli.arguments import argument, positive, whole_number
 from nlnet.cli.extras import needs_extra
 
 if TYPE_CHECKING:
@@ -31,27 +31,31 @@ Ctrl-C or SIGTERM stops the server when the current image is done; a second Ctrl
 _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    add_option(
-        parser,
+def _port(text: str) -> int:
+    number = whole_number(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} must be at most 65535")
+    return number
+
+
+ARGUMENTS = (
+    argument(
         "--host H",
         "address to listen on (default: 127.0.0.1, reachable from this machine only)",
         default="127.0.0.1",
-    )
-    add_option(parser, "--port P", "port to listen on, 0 for any free port", _port, 8000)
-    parser.add_argument(
-        "--model",
-        type=Path,
+    ),
+    argument("--port P", "port to listen on, 0 for any free port", _port, 8000),
+    argument(
+        "--model FILE",
+        "model file to offer as well, and to prefer; can be given more than once",
+        Path,
         action="append",
-        default=[],
-        metavar="FILE",
-        help="model file to offer as well, and to prefer; can be given more than once",
-    )
-    add_option(parser, "--max-upload MB", "largest upload in megabytes", positive, 64)
-    add_option(parser, "--max-pixels MP", "largest image in megapixels", positive, 50)
-    add_option(parser, "--queue N", "images that may wait while one is denoised", whole_number, 16)
-    add_option(parser, "--timeout S", "seconds that one image may take", positive, 300)
+    ),
+    argument("--max-upload MB", "largest upload in megabytes", positive, 64),
+    argument("--max-pixels MP", "largest image in megapixels", positive, 50),
+    argument("--queue N", "images that may wait while one is denoised", whole_number, 16),
+    argument("--timeout S", "seconds that one image may take", positive, 300),
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -62,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.model.loading import load_model
     from nlnet.web.catalog import Catalog
 
-    catalog = Catalog([load_model(path) for path in arguments.model])
+    catalog = Catalog([load_model(path) for path in arguments.model or ()])
     with listen(arguments.host, arguments.port) as listener:
         if not is_loopback(listener):
             print(
@@ -91,10 +95,3 @@ def _limits(arguments: argparse.Namespace) -> Limits:
         waiting=arguments.queue,
         job_seconds=arguments.timeout,
     )
-
-
-def _port(text: str) -> int:
-    number = whole_number(text)
-    if number > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} must be at most 65535")
-    return number

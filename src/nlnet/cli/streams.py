@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,32 +14,36 @@ from nlnet.errors import InputError, NLNetError, cannot
 
 STREAM = "-"
 
-DenoiseOne = Callable[[Path, Path], object]
-
 
 def uses_streams(arguments: argparse.Namespace) -> bool:
     """Whether an image comes from standard input, or goes to standard output."""
     return STREAM in (*arguments.inputs, arguments.output)
 
 
-def denoise_streams(arguments: argparse.Namespace, denoise_one: DenoiseOne) -> None:
-    """Denoise one image from or to a stream, through files in a temporary folder."""
+@contextmanager
+def files_of(arguments: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
+    """Yield the file to read and the one to write; streams go through a temporary folder."""
+    name, output = arguments.inputs[0], arguments.output
+    if not uses_streams(arguments):
+        yield Path(name), Path(output)
+        return
     _check(arguments)
-    (name,) = arguments.inputs
     with tempfile.TemporaryDirectory(prefix="nlnet-") as folder:
-        source, target = Path(name), Path(arguments.output)
-        names: dict[str, str] = {}
-        if name == STREAM:
-            source = _keep_stdin(Path(folder) / "input")
-            names[str(source)] = "standard input"
-        if arguments.output == STREAM:
-            target = Path(folder) / f"output{_suffix(arguments, source, names)}"
-            names[str(target)] = "standard output"
-        with _called(names):
-            denoise_one(source, target)
-        if arguments.output == STREAM:
-            with open(target, "rb") as result:
-                shutil.copyfileobj(result, sys.stdout.buffer)
+        kept = Path(folder, "input")
+        written = Path(folder, "output")
+        try:
+            source = _keep_stdin(kept) if name == STREAM else Path(name)
+            if output != STREAM:
+                yield source, Path(output)
+                return
+            written = written.with_suffix(_suffix(arguments.format, source))
+            yield source, written
+        except NLNetError as error:
+            # Errors speak of streams, not of the files they pass through.
+            sentence = str(error).replace(str(kept), "standard input")
+            raise type(error)(sentence.replace(str(written), "standard output")) from error
+        with open(written, "rb") as result:
+            shutil.copyfileobj(result, sys.stdout.buffer)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -69,31 +72,19 @@ def _keep_stdin(path: Path) -> Path:
     return path
 
 
-def _suffix(arguments: argparse.Namespace, source: Path, names: Mapping[str, str]) -> str:
+def _suffix(asked: str | None, source: Path) -> str:
     """Return the suffix of the format to write: the one that is asked for, or the input's."""
     from nlnet.images import SUFFIXES, suffix_of
 
-    if arguments.format is not None:
-        suffix = f".{arguments.format.removeprefix('.').lower()}"
-        if suffix not in SUFFIXES:
-            known = ", ".join(name[1:] for name in SUFFIXES)
-            raise InputError(f"--format is {arguments.format!r}, but must be one of {known}.")
-        return suffix
-    try:
-        with open(source, "rb") as stream:
-            start = stream.read(4096)
-    except OSError as error:
-        raise cannot(f"read {os.fspath(source)!r}", error) from error
-    return suffix_of(start, names.get(str(source), str(source)))
-
-
-@contextmanager
-def _called(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors speak of streams, not of the files they pass through."""
-    try:
-        yield
-    except NLNetError as error:
-        sentence = str(error)
-        for path, name in names.items():
-            sentence = sentence.replace(path, name)
-        raise type(error)(sentence) from error
+    if asked is None:
+        try:
+            with open(source, "rb") as stream:
+                start = stream.read(4096)
+        except OSError as error:
+            raise cannot(f"read {str(source)!r}", error) from error
+        return suffix_of(start, str(source))
+    suffix = f".{asked.removeprefix('.').lower()}"
+    if suffix not in SUFFIXES:
+        known = ", ".join(name[1:] for name in SUFFIXES)
+        raise InputError(f"--format is {asked!r}, but must be one of {known}.")
+    return suffix

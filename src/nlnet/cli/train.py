@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nlnet.cli.arguments import Parser, add_option, add_threads
+from nlnet.cli.arguments import THREADS, argument
 from nlnet.cli.extras import needs_extra
 
 NAME = "train"
@@ -25,22 +25,19 @@ examples:
 Ctrl-C saves a checkpoint and stops. With --resume, the run continues, even after a crash, and ends
 with bit-identical weights. The 68 test images of BSD68 are always excluded.
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("config", type=Path, metavar="CONFIG", help="the recipe, a TOML file")
-    add_option(parser, "--data DIR", "folder with train/, test/ and val/", Path, required=True)
-    add_option(parser, "--out RUN", "folder for the results", Path, required=True)
-    parser.add_argument("--resume", action="store_true", help="continue the run in RUN")
-    add_option(
-        parser,
+ARGUMENTS = (
+    argument("config CONFIG", "the recipe, a TOML file", Path),
+    argument("--data DIR", "folder with train/, test/ and val/", Path, required=True),
+    argument("--out RUN", "folder for the results", Path, required=True),
+    argument("--resume", "continue the run in RUN"),
+    argument(
         "--exclude IDS",
         "file with names of more images to exclude, one per line, without suffix",
         Path,
-    )
-    add_threads(parser)
-    add_option(parser, "--device D", "where to compute: cpu, cuda, mps", default="cpu")
+    ),
+    THREADS,
+    argument("--device D", "where to compute: cpu, cuda, mps", default="cpu"),
+)
 
 
 def run(arguments: argparse.Namespace) -> None:

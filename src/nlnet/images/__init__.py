@@ -16,8 +16,9 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
+from nlnet.defaults import MAX_PIXELS
 from nlnet.errors import InputError
-from nlnet.images.content import MAX_PIXELS, ImageFile, PathLike, Source
+from nlnet.images.content import ImageFile, PathLike, Source
 from nlnet.images.formats import SUFFIXES, Format, check_holds, format_of, read_source, recognize
 from nlnet.images.raw_files import RawFileError, has_raw_suffix, is_raw
 from nlnet.images.writing import (

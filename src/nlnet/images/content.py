@@ -16,9 +16,6 @@ from nlnet.images.metadata import Metadata
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-MAX_PIXELS = 250_000_000
-"""Pages of more pixels are refused before they are decoded, unless the caller says otherwise."""
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImageFile:

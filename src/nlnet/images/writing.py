@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Array
+from nlnet.defaults import JPEG_QUALITY
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile
 from nlnet.inputs import DATA_RANGES
@@ -44,7 +45,7 @@ class WritingOptions:
     80
     """
 
-    jpeg_quality: int = 95
+    jpeg_quality: int = JPEG_QUALITY
     webp_quality: int | None = None
     depth: str | None = None
     background: tuple[int, int, int] | None = None

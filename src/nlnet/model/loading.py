@@ -9,9 +9,9 @@ import re
 import sys
 from pathlib import Path
 
+from nlnet.defaults import FAMILIES, FAST, QUALITIES
 from nlnet.errors import InputError, ModelError
 from nlnet.inputs import KINDS
-from nlnet.model.defaults import FAMILIES, FAST, QUALITIES
 from nlnet.model.family import Family, load_file
 from nlnet.model.model import Model
 
