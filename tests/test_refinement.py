@@ -314,11 +314,11 @@ def test_sizes_that_cannot_be(sizes: Any, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"width": [8]}, "Unknown refinement setting 'width'; the known ones are widths, down, up"),
-        ({"widths": 8}, "'widths' has the unusable value 8"),
-        ({"widths": [8.0, 8]}, "'widths' has the unusable value [8.0, 8]"),
-        ({"widths": [True, 8]}, "'widths' has the unusable value"),
-        ([8, 8], "'refinement' has the unusable value [8, 8]"),
+        ({"width": [8]}, "'refinement.width'; the known ones are refinement.widths, r"),
+        ({"widths": 8}, "widths' is 8, but must be an array"),
+        ({"widths": [8.0, 8]}, "widths' is 8.0, but must be of type int"),
+        ({"widths": [True, 8]}, "widths' is True, but must be of type int"),
+        ([8, 8], "'refinement' is [8, 8], but must be a table"),
     ],
 )
 def test_settings_that_cannot_be(values: Any, sentence: str) -> None:
@@ -330,7 +330,7 @@ def test_settings_that_cannot_be(values: Any, sentence: str) -> None:
 def test_a_config_survives_plain_values() -> None:
     config = refined_config(ALL_SIZES[4], 3)
     values = config.to_mapping()
-    assert values["refinement"] == {"widths": [24, 8, 16], "down": [2, 0, 1], "up": [0, 1]}
+    assert values["refinement"] == {"widths": (24, 8, 16), "down": (2, 0, 1), "up": (0, 1)}
     assert NetworkConfig.from_mapping(values) == config
     assert "refinement" not in STAGES.to_mapping()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def refining(start: Path | str, **changes: Any) -> dict[str, Any]:
     values = recipe(
         start=str(start),
         sigmas=[5, 20, 80],
-        network={"refinement": SIZES.to_mapping()},
+        network={"refinement": dataclasses.asdict(SIZES)},
         joint={"epochs": 0},
         refinement={"epochs": 5, "batch": 2, "cut": 16, "reuse": 2, "often": [10, 30]},
     )
@@ -206,7 +207,7 @@ def test_a_refined_model_lends_its_stages_and_its_refinement(whole_run: Path) ->
 
 def test_a_refinement_of_other_sizes_cannot_be_lent(whole_run: Path, start: Path) -> None:
     best = str(whole_run / "best.safetensors")
-    other = {"refinement": RefinementConfig((16,), (1,), ()).to_mapping()}
+    other = {"refinement": dataclasses.asdict(RefinementConfig((16,), (1,), ()))}
     for network, lender in ((other, best), ({}, str(start))):
         values = refining(start, network=network, refinement={"start": lender})
         with pytest.raises(NLNetError, match="no refinement of these sizes"):
@@ -256,13 +257,13 @@ def test_no_more_crops_are_drawn_than_are_used(
     data: Path, tmp_path: Path, start: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[tuple[int, int]] = []
-    honest = CropSource.draw_one
+    honest = CropSource.draw
 
-    def draw_one(self: CropSource, epoch: int, item: int, threads: int | None) -> Batch:
+    def draw(self: CropSource, epoch: int, item: int, *rest: Any) -> Batch:
         drawn.append((epoch, item))
-        return honest(self, epoch, item, threads)
+        return honest(self, epoch, item, *rest)
 
-    monkeypatch.setattr(CropSource, "draw_one", draw_one)
+    monkeypatch.setattr(CropSource, "draw", draw)
     train(refining(start), data, tmp_path)
     assert drawn == [(number, item) for number in (1, 2, 3) for item in range(4)]
 
@@ -276,8 +277,9 @@ def make_crop(number: int, item: int, side: int = 20) -> Batch:
 
 
 def make_cuts(draw: Any = make_crop, **changes: Any) -> Cuts:
-    options = {"crops": 3, "sets": 2, "steps": 40, "epochs": 2, "size": 5, "side": 8, "seed": (7,)}
-    return Cuts(draw, **{**options, **changes}, team=Team(threads=1))
+    steps = {"epochs": 4, "batch": 5, "cut": 8, "reuse": 2}
+    values = refining("gray", data={"crop": 66, "crops": 3}, refinement=steps)
+    return Cuts(draw, settings_from_mapping({**values, **changes}), Team(threads=1))
 
 
 def test_pieces_are_of_all_crops_of_their_set_in_all_orientations() -> None:
@@ -343,7 +345,7 @@ def test_half_of_the_crops_have_noise_that_is_often() -> None:
     share = np.mean((drawn >= 10) & (drawn <= 30))
     assert share == pytest.approx(0.5 + 0.5 * inside, abs=0.03)
     crops = CropSource(Pictures([picture(n)[np.newaxis] for n in range(2)], []), settings)
-    crop = crops.draw_one(1, 3, 1)
+    crop = crops.draw(1, 3, [3], 1, often)
     assert crop.sigma == drawn[3]
     assert crop.clean.shape == (1, 1, 20, 20)
 

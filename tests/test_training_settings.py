@@ -39,7 +39,7 @@ def test_each_of_the_nine_models_has_a_recipe(family: str, sigma: int) -> None:
     [
         ({"sigmas": 25}, ["'sigmas'", "sigma"]),
         ({"data": {"corp": 3}}, ["'data.corp'", "data.crop"]),
-        ({"network": {"stagse": 3}}, ["'stagse'", "stages"]),
+        ({"network": {"stagse": 3}}, ["'network.stagse'", "stages"]),
         ({"sigma": "25"}, ["'sigma'", "'25'", "float"]),
         ({"sigma": 0}, ["'sigma'", "0"]),
         ({"sigma": 256}, ["'sigma'", "255"]),

@@ -49,6 +49,23 @@ def cannot(act: str, error: Exception) -> FileError:
 
 
 @contextmanager
+def trying(act: str) -> Iterator[None]:
+    """Raise the `FileError` of `cannot` where the system, or text that is none, stops the act.
+
+    Examples
+    --------
+    >>> with trying("read 'a.png'"):
+    ...     open("/no/a.png")
+    Traceback (most recent call last):
+    nlnet.errors.FileError: Cannot read 'a.png': No such file or directory.
+    """
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise cannot(act, error) from error
+
+
+@contextmanager
 def about(subject: str) -> Iterator[None]:
     """Put the subject, unless it is empty, in front of the message of an `InputError`.
 

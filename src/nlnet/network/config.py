@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nlnet.errors import ModelError
+from nlnet.errors import InputError, ModelError
 from nlnet.network.refinement import RefinementConfig
+from nlnet.strict import build
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,38 +126,14 @@ class NetworkConfig:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> NetworkConfig:
         """Build a config from plain values; an unknown key or a wrong type is an error."""
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - set(fields))
-        if unknown:
-            raise ModelError(
-                f"Unknown network setting {', '.join(map(repr, unknown))}; "
-                f"the known ones are {', '.join(fields)}."
-            )
-        values = dict(values)
-        if isinstance(values.get("refinement"), Mapping):
-            values["refinement"] = RefinementConfig.from_mapping(values["refinement"])
-        for name, value in values.items():
-            expected = type(fields[name].default)
-            if name == "refinement":
-                fits = value is None or isinstance(value, RefinementConfig)
-            elif name == "rbf_std":
-                fits = value is None or _is_number(value)
-            elif expected is float:
-                fits = _is_number(value)
-            else:
-                fits = type(value) is expected
-            if not fits:
-                raise ModelError(f"Network setting {name!r} has the unusable value {value!r}.")
-        return cls(**values)
+        try:
+            return build(cls, values)
+        except InputError as error:
+            raise ModelError(str(error)) from error
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the config as plain values, the inverse of :meth:`from_mapping`."""
-        values = dataclasses.asdict(dataclasses.replace(self, refinement=None))
-        del values["refinement"]  # a network without one has no such setting
-        if self.refinement is not None:
-            values["refinement"] = self.refinement.to_mapping()
+        values = dataclasses.asdict(self)
+        if self.refinement is None:
+            del values["refinement"]  # a network without one has no such setting
         return values
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

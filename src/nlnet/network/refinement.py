@@ -19,7 +19,7 @@ import dataclasses
 import math
 import struct
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -104,25 +104,6 @@ class RefinementConfig:
             yield LayerSpec(f"double.{level}", "double", level, below, width)
             yield from blocks(f"up.{level}", self.up[level], level, width)
         yield LayerSpec("tail", "same", 0, self.widths[0], 4 * channels)
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> RefinementConfig:
-        """Build a config from plain values; an unknown key or a wrong type is an error."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        unknown = sorted(set(values) - set(names))
-        if unknown:
-            raise ModelError(
-                f"Unknown refinement setting {', '.join(map(repr, unknown))}; "
-                f"the known ones are {', '.join(names)}."
-            )
-        for name, value in values.items():
-            if not isinstance(value, (list, tuple)) or any(type(each) is not int for each in value):
-                raise ModelError(f"Refinement setting {name!r} has the unusable value {value!r}.")
-        return cls(**{name: tuple(value) for name, value in values.items()})
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return the config as plain values, the inverse of :meth:`from_mapping`."""
-        return {name: list(value) for name, value in dataclasses.asdict(self).items()}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -63,26 +63,13 @@ class Batch:
         return dataclasses.replace(moved, sigmas=self.sigmas)
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        return Batch(
-            change(self.estimate),
-            change(self.noisy),
-            change(self.groups),
-            change(self.clean),
-            change(self.sigmas),
-            change(self.errors),
-        )
+        return Batch(**{name: change(tensor) for name, tensor in vars(self).items()})
 
 
 def join(batches: Sequence[Batch]) -> Batch:
     """Return one batch with the images of several; each image keeps its sigma."""
-    return Batch(
-        torch.cat([batch.estimate for batch in batches]),
-        torch.cat([batch.noisy for batch in batches]),
-        torch.cat([batch.groups for batch in batches]),
-        torch.cat([batch.clean for batch in batches]),
-        torch.cat([batch.sigmas for batch in batches]),
-        torch.cat([batch.errors for batch in batches]),
-    )
+    parts = [vars(batch) for batch in batches]
+    return Batch(**{name: torch.cat([part[name] for part in parts]) for name in parts[0]})
 
 
 class CropSource:
@@ -110,23 +97,21 @@ class CropSource:
             self._kept = items, self.draw(FIXED_EPOCH, 0, items, threads)
         return self._kept[1]
 
-    def draw(self, epoch: int, step: int, items: Sequence[int], threads: int | None) -> Batch:
-        """Return the crops with these numbers of an epoch, at least one, with a step's noise."""
-        sigma = self._settings.draw_sigma(epoch, step)
+    def draw(
+        self,
+        epoch: int,
+        step: int,
+        items: Sequence[int],
+        threads: int | None,
+        often: Sequence[float] = (),
+    ) -> Batch:
+        """Return the crops with these numbers of an epoch, at least one, with a step's noise.
+
+        `often` is that of `TrainingSettings.draw_sigma`.
+        """
+        sigma = self._settings.draw_sigma(epoch, step, often)
         pairs = [self._draw_one(epoch, item, sigma) for item in items]
-        clean = np.stack([pair[0] for pair in pairs])
-        noisy = np.stack([pair[1] for pair in pairs])
-        return self._make_batch(clean, noisy, sigma, threads)
-
-    def draw_one(self, epoch: int, item: int, threads: int | None) -> Batch:
-        """Return one crop of an epoch with noise of its own, for the refinement."""
-        sigma = self._settings.draw_sigma(epoch, item, self._settings.refinement.often)
-        clean, noisy = self._draw_one(epoch, item, sigma)
-        return self._make_batch(clean[None], noisy[None], sigma, threads)
-
-    def _make_batch(self, clean: Array, noisy: Array, sigma: float, threads: int | None) -> Batch:
-        if self._settings.data.noise != "white":
-            sigma = measured_sigma(clean, noisy, self._settings)
+        clean, noisy = (np.stack(images) for images in zip(*pairs, strict=True))
         return make_batch(clean, noisy, sigma, self._settings, threads)
 
     def _draw_one(self, epoch: int, item: int, sigma: float) -> tuple[Array, Array]:
@@ -179,19 +164,6 @@ class Simulated:
         return np.ascontiguousarray(np.repeat(gray, self._channels, axis=0), np.float32)
 
 
-def measured_sigma(clean: Array, noisy: Array, settings: TrainingSettings) -> float:
-    """Return the noise of images that come with it: the recipe's sigma, or what is measured.
-
-    A recipe for every sigma has the root mean squared difference of the images, brought between the
-    first and the last of its sigmas.
-    """
-    if settings.sigma is not None:
-        return settings.sigma
-    difference = noisy.astype(np.float64) - clean
-    found = float(np.sqrt(np.mean(difference**2)))
-    return min(max(found, settings.sigmas[0]), settings.sigmas[-1])
-
-
 def validation_batches(
     pictures: Pictures, number: int, settings: TrainingSettings, threads: int | None
 ) -> list[Batch]:
@@ -205,14 +177,7 @@ def validation_batches(
     else:
         rng = np.random.default_rng((settings.seed, number, 2))
         clean, noisy = Simulated(pictures.places[-1], settings).draw(rng)
-    sigma = measured_sigma(clean, noisy, settings)
-    noisy = noisy.astype(np.float32)
-    return [make_batch(clean[np.newaxis], noisy[np.newaxis], sigma, settings, threads)]
-
-
-def validations(settings: TrainingSettings) -> int:
-    """Return how many batches `validation_batches` gives for each image."""
-    return len(settings.validation_sigmas) if settings.data.noise == "white" else 1
+    return [make_batch(clean[None], noisy[None].astype(np.float32), 0.0, settings, threads)]
 
 
 def validation_batch(
@@ -229,8 +194,13 @@ def validation_batch(
 def make_batch(
     clean: Array, noisy: Array, sigma: float, settings: TrainingSettings, threads: int | None
 ) -> Batch:
-    """Bring images to working planes of the recipe's precision, and match their patches."""
+    """Bring images to working planes of the recipe's precision, and match their patches.
+
+    `sigma` is that of white noise; if images come with their noise, it is measured.
+    """
     config = settings.network
+    if settings.data.noise != "white":
+        sigma = measured_sigma(clean, noisy, settings)
     planes = np.ascontiguousarray(noisy, settings.precision)
     if config.channels == 3:
         planes = color.transform(planes, color.OPPONENT)
@@ -245,3 +215,16 @@ def make_batch(
         torch.full((len(clean),), sigma, dtype=torch.float64),
         squared_errors(torch.from_numpy(noisy), exact),
     )
+
+
+def measured_sigma(clean: Array, noisy: Array, settings: TrainingSettings) -> float:
+    """Return the noise of images that come with it: the recipe's sigma, or what is measured.
+
+    A recipe for every sigma has the root mean squared difference of the images, brought between the
+    first and the last of its sigmas.
+    """
+    if settings.sigma is not None:
+        return settings.sigma
+    difference = noisy.astype(np.float64) - clean
+    found = float(np.sqrt(np.mean(difference**2)))
+    return min(max(found, settings.sigmas[0]), settings.sigmas[-1])

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from nlnet.errors import ModelError
 from nlnet.torch import NLNet
-from nlnet.torch.stage import NLNetStage
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.loss import negative_psnr
 from nlnet.training.optimizers import LBFGS, Adam, Optimizer
@@ -35,37 +34,35 @@ class Phase(abc.ABC):
     ----------
     title : str
         Its name in logs.
-    recipe : TrainingSettings
-        The whole recipe.
     settings : PhaseSettings
         Its own part of the recipe.
-    network : NLNet
-        The network.
     moving : Module
         The part of the network that is trained; all else is frozen.
+    recipe : TrainingSettings
+        The whole recipe.
+    network : NLNet
+        The network.
+    crops : CropSource
+        Where crops come from.
     team : Team
         The processes that train together.
-    ends_network : bool
-        Whether the network is complete after this phase.
     """
+
+    ends_network = True
+    """Whether the network is complete after this phase."""
 
     def __init__(
         self,
         title: str,
-        recipe: TrainingSettings,
         settings: PhaseSettings,
-        network: NLNet,
         moving: nn.Module,
+        recipe: TrainingSettings,
+        network: NLNet,
+        crops: CropSource,
         team: Team,
-        *,
-        ends_network: bool,
     ) -> None:
-        self.title = title
-        self.settings = settings
-        self.ends_network = ends_network
-        self._recipe = recipe
-        self._network = network
-        self._team = team
+        self.title, self.settings = title, settings
+        self._recipe, self._network, self._crops, self._team = recipe, network, crops, team
         network.requires_grad_(False)
         moving.requires_grad_(True)
         self._moving = list(moving.parameters())
@@ -73,8 +70,8 @@ class Phase(abc.ABC):
         self._average: dict[str, Tensor] | None = None
         self._place = "at the start"
         # A phase without epochs needs no crops.
-        self._source = self._make_source() if settings.epochs else None
-        self.steps = 0 if self._source is None else self._source.steps
+        self._source = self._make_source() if settings.epochs else BatchSource()
+        self.steps = self._source.steps
 
     @abc.abstractmethod
     def score(self, batch: Batch) -> Tensor:
@@ -94,13 +91,8 @@ class Phase(abc.ABC):
 
     @property
     def pixels_per_step(self) -> int:
-        """Pixels of the crops that a step of the team sees."""
-        return 0 if self._source is None else self._source.crops_per_step * self._side**2
-
-    @property
-    def _side(self) -> int:
-        """Side of what a step sees."""
-        return self._recipe.data.crop
+        """Pixels that a step of the team sees."""
+        return self._source.crops_per_step * self._source.side**2
 
     def epoch(self, number: int, skip: int) -> Iterator[float]:
         """Train for an epoch from step `skip` on, yielding the loss before each step.
@@ -110,7 +102,6 @@ class Phase(abc.ABC):
         ModelError
             If the loss or a parameter is not finite any more.
         """
-        assert self._source is not None
         total = self.settings.epochs * self.steps
         for step, batches in enumerate(self._source.epoch(number, skip), start=skip):
             done = number * self.steps + step
@@ -138,8 +129,7 @@ class Phase(abc.ABC):
 
     def close(self) -> None:
         """Draw no more batches."""
-        if self._source is not None:
-            self._source.close()
+        self._source.close()
 
     def state(self) -> dict[str, Any]:
         """Return what, beside the network, the phase needs to go on."""
@@ -154,7 +144,6 @@ class Phase(abc.ABC):
 
     def _loss(self, batches: Sequence[Batch]) -> Tensor:
         """Return the mean loss over the team's crops of this step, and leave its gradients."""
-        assert self._source is not None
         for parameter in self._moving:
             # Not None, which several processes could not tell from zeros.
             parameter.grad = torch.zeros_like(parameter)
@@ -193,7 +182,12 @@ class StagesPhase(Phase):
 
     _stages: range
     """Numbers of the stages that are trained."""
-    _crops: CropSource
+
+    @property
+    def ends_network(self) -> bool:  # type: ignore[override]
+        """Whether the network is complete after this phase."""
+        config = self._recipe.network
+        return config.refinement is None and self._stages.stop == config.stages
 
     def score(self, batch: Batch) -> Tensor:
         """Return the negative PSNR of whole images after the last of the stages."""
@@ -211,26 +205,21 @@ class StagesPhase(Phase):
     def _make_optimizer(self) -> Optimizer:
         if self.settings.optimizer == "lbfgs":
             return LBFGS(self._moving)
-        stages = [self._network.stages[number] for number in self._stages]
-        trained = [stage for stage in stages if isinstance(stage, NLNetStage)]
-        return Adam(
-            [tensor for stage in trained for tensor in (stage.mix, stage.coefficients)],
-            [tensor for stage in trained for tensor in (stage.group_weights, stage.step_size)],
-            self.settings,
-        )
+        # Filters and mixtures; group weights and step sizes.
+        arrays = [tensor for tensor in self._moving if tensor.ndim > 2]
+        return Adam(arrays, [t for t in self._moving if t.ndim <= 2], self.settings)
 
     def _make_source(self) -> BatchSource:
         """Return all crops at once for L-BFGS, and otherwise minibatches of crops that are kept."""
-        count, full = self._recipe.data.crops, self.settings.optimizer == "lbfgs"
-        size = min(self.settings.batch, count)
+        data, full = self._recipe.data, self.settings.optimizer == "lbfgs"
+        size = min(self.settings.batch, data.crops)
         # Minibatches are shuffled over all crops, so there each process holds all of them.
-        items = self._team.shard(range(count)) if full else range(count)
-        kept = None
-        if items:
-            kept = self._run_earlier_stages(self._crops.keep(items, self._team.threads), size)
+        items = self._team.shard(range(data.crops)) if full else range(data.crops)
+        if not items:
+            return FullBatch([], data.crops, data.crop)
+        kept = self._run_earlier_stages(self._crops.keep(items, self._team.threads), size)
         if full:
-            return FullBatch(kept, count, size)
-        assert kept is not None
+            return FullBatch(split(kept, size), data.crops, data.crop)
         return Shuffled(kept, size, (self._recipe.seed, self._stages.stop - 1), self._team)
 
     def _run_earlier_stages(self, crops: Batch, size: int) -> Batch:
@@ -255,18 +244,8 @@ class GreedyPhase(StagesPhase):
         self, stage: int, recipe: TrainingSettings, network: NLNet, crops: CropSource, team: Team
     ) -> None:
         self._stages = range(stage, stage + 1)
-        self._crops = crops
-        complete = stage + 1 == recipe.network.stages and recipe.network.refinement is None
-        moving = network.stages[stage]
-        super().__init__(
-            f"greedy {stage + 1}",
-            recipe,
-            recipe.greedy,
-            network,
-            moving,
-            team,
-            ends_network=complete,
-        )
+        part = (f"greedy {stage + 1}", recipe.greedy, network.stages[stage])
+        super().__init__(*part, recipe, network, crops, team)
 
 
 class JointPhase(StagesPhase):
@@ -276,15 +255,10 @@ class JointPhase(StagesPhase):
         self, recipe: TrainingSettings, network: NLNet, crops: CropSource, team: Team
     ) -> None:
         self._stages = range(recipe.network.stages)
-        self._crops = crops
-        complete = recipe.network.refinement is None
-        super().__init__(
-            "joint", recipe, recipe.joint, network, network.stages, team, ends_network=complete
-        )
+        super().__init__("joint", recipe.joint, network.stages, recipe, network, crops, team)
 
     def _make_source(self) -> BatchSource:
-        if not self._recipe.data.fresh or self.settings.optimizer == "lbfgs":
+        data = self._recipe.data
+        if not data.fresh or self.settings.optimizer == "lbfgs":
             return super()._make_source()
-        count = self._recipe.data.crops
-        size = min(self.settings.batch, count)
-        return Fresh(self._crops, count, size, self._team)
+        return Fresh(self._crops, data, min(self.settings.batch, data.crops), self._team)

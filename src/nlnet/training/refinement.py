@@ -38,20 +38,8 @@ class RefinementPhase(Phase):
     ) -> None:
         assert isinstance(network.refinement, RefinementNet)
         self._refinement = network.refinement
-        self._crops = crops
-        super().__init__(
-            "refinement",
-            recipe,
-            recipe.refinement,
-            network,
-            network.refinement,
-            team,
-            ends_network=True,
-        )
-
-    @property
-    def _side(self) -> int:
-        return self._recipe.refinement.cut
+        part = ("refinement", recipe.refinement, network.refinement)
+        super().__init__(*part, recipe, network, crops, team)
 
     def score(self, batch: Batch) -> Tensor:
         """Return the negative PSNR of whole images, after stages and refinement."""
@@ -75,23 +63,12 @@ class RefinementPhase(Phase):
         return Muon(*self._refinement.matrices_and_others(), self.settings)
 
     def _make_source(self) -> BatchSource:
-        recipe, settings = self._recipe, self._recipe.refinement
-        pixels = recipe.data.crops * recipe.data.crop**2
-        return Cuts(
-            self._draw_estimate,
-            crops=recipe.data.crops,
-            sets=math.ceil(settings.epochs / settings.reuse),
-            steps=max(1, pixels // (settings.batch * settings.cut**2)),
-            epochs=settings.reuse,
-            size=settings.batch,
-            side=settings.cut,
-            seed=(recipe.seed, recipe.last_phase),
-            team=self._team,
-        )
+        return Cuts(self._draw_estimate, self._recipe, self._team)
 
     def _draw_estimate(self, epoch: int, item: int) -> Batch:
         """Return a new crop, with noise of its own, and what the stages make of it."""
-        batch = self._crops.draw_one(epoch, item, self._team.threads)
+        often = self._recipe.refinement.often
+        batch = self._crops.draw(epoch, item, [item], self._team.threads, often)
         here = batch.to(self._team.device)
         with torch.no_grad():
             estimate = self._network.run(here.noisy, here.noisy, here.groups, sigma=here.sigma)
@@ -112,40 +89,22 @@ class Cuts(BatchSource):
     ----------
     draw : callable
         Given the number of a set, counted from 1, and that of a crop, returns it with its estimate.
-    crops, sets : int
-        How many crops a set has, and how many sets there are.
-    steps, epochs : int
-        Steps of an epoch, and epochs that a set serves.
-    size, side : int
-        Pieces of a minibatch, and their side.
-    seed : tuple of int
-        What the pieces follow from.
+    recipe : TrainingSettings
+        How many crops a set has and how many epochs it serves; the pieces, and their seed.
     team : Team
         The processes that train together; each of them holds all crops.
     """
 
     def __init__(
-        self,
-        draw: Callable[[int, int], Batch],
-        *,
-        crops: int,
-        sets: int,
-        steps: int,
-        epochs: int,
-        size: int,
-        side: int,
-        seed: tuple[int, ...],
-        team: Team,
+        self, draw: Callable[[int, int], Batch], recipe: TrainingSettings, team: Team
     ) -> None:
-        self.steps = steps
-        self.crops_per_step = size
-        self._draw = draw
-        self._crops = crops
-        self._last_set = sets
-        self._epochs = epochs
-        self._side = side
-        self._seed = seed
-        self._team = team
+        settings, data = recipe.refinement, recipe.data
+        self.crops_per_step, self.side = settings.batch, settings.cut
+        self.steps = max(1, data.crops * data.crop**2 // (settings.batch * settings.cut**2))
+        self._draw, self._crops, self._team = draw, data.crops, team
+        self._epochs = settings.reuse
+        self._last_set = math.ceil(settings.epochs / settings.reuse)
+        self._seed = (recipe.seed, recipe.last_phase)
         self._ahead = ThreadPoolExecutor(1)
         self._sets: dict[int, list[Future[Batch]]] = {}
 
@@ -175,11 +134,11 @@ class Cuts(BatchSource):
     def _piece(self, crops: Sequence[Batch], rng: np.random.Generator) -> Batch:
         crop = crops[int(rng.integers(len(crops)))]
         height, width = crop.clean.shape[-2:]
-        top, left = (int(rng.integers(length - self._side + 1)) for length in (height, width))
+        top, left = (int(rng.integers(length - self.side + 1)) for length in (height, width))
         turns, flip = int(rng.integers(4)), bool(rng.integers(2))
 
         def cut(planes: Tensor) -> Tensor:
-            piece = planes[:, :, top : top + self._side, left : left + self._side]
+            piece = planes[:, :, top : top + self.side, left : left + self.side]
             piece = torch.rot90(piece, turns, dims=(2, 3))
             return piece.flip(3) if flip else piece
 

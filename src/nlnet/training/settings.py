@@ -6,17 +6,16 @@ import dataclasses
 import math
 import os
 import sys
-import types
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from nlnet.errors import InputError, cannot
+from nlnet.errors import InputError, trying
 from nlnet.model.family import SIGMAS_WANTED, are_sigmas
 from nlnet.network.config import NetworkConfig
+from nlnet.strict import build
 
 VALIDATION_SIGMAS = (5.0, 15.0, 25.0, 50.0)
 """The noise that models for every sigma are validated with."""
@@ -199,7 +198,9 @@ class TrainingSettings:
 
     @property
     def validation_sigmas(self) -> tuple[float, ...]:
-        """The white noise that each validation image gets in turn."""
+        """The noise that each validation image gets in turn; one 0 if it comes with its own."""
+        if self.data.noise != "white":
+            return (0.0,)
         return VALIDATION_SIGMAS if self.sigma is None else (self.sigma,)
 
     def draw_sigma(self, epoch: int, step: int, often: Sequence[float] = ()) -> float:
@@ -217,12 +218,8 @@ class TrainingSettings:
 
 def read_settings(path: str | os.PathLike[str]) -> TrainingSettings:
     """Read a recipe; a typo, a wrong type or a missing value is an error of one sentence."""
-    try:
-        text = Path(path).read_bytes().decode()
-    except OSError as error:
-        raise cannot(f"read {str(path)!r}", error) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{str(path)!r} is not a text file.") from error
+    with trying(f"read {str(path)!r}"):
+        text = Path(path).read_text(encoding="utf-8")
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -232,8 +229,7 @@ def read_settings(path: str | os.PathLike[str]) -> TrainingSettings:
 
 def settings_from_mapping(values: Mapping[str, Any]) -> TrainingSettings:
     """Build a recipe from plain values, as :meth:`TrainingSettings.to_mapping` gives them."""
-    settings: TrainingSettings = _build(TrainingSettings, values, "")
-    return settings
+    return build(TrainingSettings, values)
 
 
 def first_difference(ours: Any, theirs: Any, where: str = "") -> str | None:
@@ -247,51 +243,3 @@ def first_difference(ours: Any, theirs: Any, where: str = "") -> str | None:
             return first_difference(here, there, f"{name}.")
         return f"{name!r} is {here!r} and was {there!r}"
     return None
-
-
-def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
-    """Make a settings dataclass of a table, checking every key and type."""
-    if kind is NetworkConfig:
-        return NetworkConfig.from_mapping(values)
-    hints = typing.get_type_hints(kind)
-    unknown = sorted(set(values) - set(hints))
-    if unknown:
-        raise InputError(
-            f"Unknown setting {where + unknown[0]!r}; the known ones are "
-            f"{', '.join(where + name for name in hints)}."
-        )
-    needed = [
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    ]
-    missing = [name for name in needed if name not in values]
-    if missing:
-        raise InputError(f"The setting {where + missing[0]!r} is missing.")
-    return kind(
-        **{name: _convert(hints[name], value, where + name) for name, value in values.items()}
-    )
-
-
-def _convert(hint: Any, value: Any, name: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            raise InputError(f"The setting {name!r} must be a table.")
-        return _build(hint, value, f"{name}.")
-    if typing.get_origin(hint) is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise InputError(f"The setting {name!r} is {value!r}, but must be an array.")
-        element = typing.get_args(hint)[0]
-        return tuple(_convert(element, each, name) for each in value)
-    if typing.get_origin(hint) is Literal:
-        if value not in typing.get_args(hint):
-            choices = " or ".join(map(repr, typing.get_args(hint)))
-            raise InputError(f"The setting {name!r} is {value!r}, but must be {choices}.")
-        return value
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if float in kinds and type(value) is int:
-        return float(value)
-    if type(value) not in kinds:
-        wanted = " or ".join(kind.__name__ for kind in kinds if kind is not types.NoneType)
-        raise InputError(f"The setting {name!r} is {value!r}, but must be of type {wanted}.")
-    return value

@@ -6,27 +6,29 @@ batches that fit into memory; that may be none, if a step has fewer crops than t
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from nlnet.training.data import Batch, CropSource
+from nlnet.training.settings import DataSettings
 from nlnet.training.team import Team
 
 
-class BatchSource(abc.ABC):
-    """What a phase asks of its source."""
+class BatchSource:
+    """What a phase asks of its source; this one has nothing."""
 
-    steps: int
-    crops_per_step: int
+    steps = 0
+    crops_per_step = 0
+    side = 0
+    """Of what a step sees, in pixels."""
 
-    @abc.abstractmethod
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the batches of each step of an epoch, the first `skip` steps left out."""
+        return iter(())
 
-    def close(self) -> None:  # noqa: B027 - most have nothing under way
+    def close(self) -> None:
         """Draw no more: whoever stops need not wait."""
 
 
@@ -35,25 +37,22 @@ class FullBatch(BatchSource):
 
     steps = 1
 
-    def __init__(self, mine: Batch | None, count: int, part: int) -> None:
-        self.crops_per_step = count
-        self._parts = [] if mine is None else split(mine, part)
+    def __init__(self, parts: Sequence[Batch], count: int, side: int) -> None:
+        self.crops_per_step, self.side = count, side
+        self._parts = parts
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield all crops once."""
-        if not skip:
-            yield self._parts
+        return iter([] if skip else [self._parts])
 
 
 class Shuffled(BatchSource):
     """Minibatches of crops that are kept, shuffled for every epoch."""
 
     def __init__(self, crops: Batch, size: int, seed: tuple[int, ...], team: Team) -> None:
-        self.steps = len(crops) // size
-        self.crops_per_step = size
-        self._crops = crops
-        self._seed = seed
-        self._team = team
+        self.steps, self.crops_per_step = len(crops) // size, size
+        self.side = crops.clean.shape[-1]
+        self._crops, self._seed, self._team = crops, seed, team
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the epoch's minibatches."""
@@ -67,30 +66,26 @@ class Shuffled(BatchSource):
 class Fresh(BatchSource):
     """Minibatches of new crops; the next is drawn, and matched, while the last one is used."""
 
-    def __init__(self, crops: CropSource, count: int, size: int, team: Team) -> None:
-        self.steps = count // size
-        self.crops_per_step = size
-        self._crops = crops
-        self._team = team
+    def __init__(self, crops: CropSource, data: DataSettings, size: int, team: Team) -> None:
+        self.steps, self.crops_per_step, self.side = data.crops // size, size, data.crop
+        self._crops, self._team = crops, team
 
     def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
         """Yield the epoch's minibatches."""
-        if skip == self.steps:
-            return
+
+        def draw(step: int) -> Sequence[Batch]:
+            items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
+            mine = self._team.shard(items)
+            # Epoch 0 of the crops is the fixed set.
+            threads = self._team.threads
+            return [self._crops.draw(number + 1, step, mine, threads)] if mine else []
+
         with ThreadPoolExecutor(1) as ahead:
-
-            def draw(step: int) -> Sequence[Batch]:
-                items = range(step * self.crops_per_step, (step + 1) * self.crops_per_step)
-                mine = self._team.shard(items)
-                # Epoch 0 of the crops is the fixed set.
-                threads = self._team.threads
-                return [self._crops.draw(number + 1, step, mine, threads)] if mine else []
-
-            coming = ahead.submit(draw, skip)
+            coming = [ahead.submit(draw, step) for step in range(skip, self.steps)[:1]]
             for step in range(skip, self.steps):
-                batches = coming.result()
+                batches = coming.pop().result()
                 if step + 1 < self.steps:
-                    coming = ahead.submit(draw, step + 1)
+                    coming.append(ahead.submit(draw, step + 1))
                 yield batches
 
 

@@ -22,7 +22,7 @@ from nlnet.model.model import Model
 from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, RunProgress
-from nlnet.training.data import CropSource, validation_batches, validations
+from nlnet.training.data import CropSource, validation_batches
 from nlnet.training.log import RunLog
 from nlnet.training.phase import GreedyPhase, JointPhase, Phase
 from nlnet.training.pictures import Pictures
@@ -192,7 +192,7 @@ class Trainer:
         with phase.averaged():
             with torch.no_grad():
                 scores = [-float(phase.score(batch)) for batch in self._validation]
-            count = len(self._pictures.validation) * validations(self._settings)
+            count = len(self._pictures.validation) * len(self._settings.validation_sigmas)
             score = self._team.mean(scores, count)
             if phase.ends_network and score > (self._progress.best_psnr or -math.inf):
                 self._progress.best_psnr = score
