@@ -83,7 +83,9 @@ def pillow(channels: int, kind: str, **options: Any) -> bytes:
 
 def tiff(array: np.ndarray, **options: Any) -> bytes:
     stream = io.BytesIO()
-    photometric = "rgb" if array.shape[-1] in (3, 4) else "minisblack"
+    photometric = (
+        "rgb" if 3 in (array.shape[0], array.shape[-1]) and array.ndim == 3 else "minisblack"
+    )
     tifffile.imwrite(stream, array, photometric=photometric, **options)
     return stream.getvalue()
 
@@ -124,6 +126,7 @@ def plain(pixels: np.ndarray) -> bytes:
 
 gray8, rgb8 = noisy_pixels(np.uint8), noisy_pixels(np.uint8, 3)
 deep, floating = noisy_pixels(np.uint16, 3), noisy_pixels(np.float32)
+PYRAMID = images.WritingOptions(pyramid=True)
 SEEDS: dict[str, Callable[[], bytes]] = {
     "png": lambda: pillow(3, "png", exif=exif(), dpi=(300, 300)),
     "png-alpha": lambda: pillow(4, "png"),
@@ -143,6 +146,11 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "tiff-signed": lambda: tiff(gray8.astype(np.int16)),
     "tiff-doubles": lambda: tiff(floating.astype(np.float64), compression="zlib"),
     "tiff-tiled-doubles": lambda: tiff(floating.astype(np.float64), tile=(16, 16)),
+    "tiff-planes": lambda: tiff(np.moveaxis(deep, 2, 0), tile=(16, 16), planarconfig="separate"),
+    "tiff-lzma": lambda: tiff(deep, compression="lzma", predictor=True),
+    "tiff-pyramid": lambda: images.encode(
+        images.ImageFile(np.tile(gray8, (12, 12))), ".tif", PYRAMID
+    ),
     "gif": lambda: pillow(3, "gif"),
     "avif": lambda: pillow(3, "avif"),
     "bmp": lambda: pillow(3, "bmp"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import lzma
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
+import pyvips
 import tifffile
 from messages import refused
 from pictures import DenoiseFile, noisy_pixels
@@ -20,6 +23,7 @@ from nlnet.images import (
     ImageFile,
     read_image,
     read_pages,
+    tiff_planes,
     tiff_writing,
     write_image,
     write_pages,
@@ -104,12 +108,9 @@ def test_sub_images_and_layers_are_named(tmp_path: Path) -> None:
     with tifffile.TiffWriter(tmp_path / "a.tif") as file:
         layers = [(37724, 7, 8, b"8BIMLayr", True)]
         file.write(noisy_pixels(np.uint8), subifds=1, extratags=layers)
-        file.write(noisy_pixels(np.uint8)[::2, ::2].copy(), subfiletype=1)
+        file.write(noisy_pixels(np.uint8)[::2, ::2].copy())  # not said to be a smaller version
     notes = read_image(tmp_path / "a.tif").notes
-    assert notes == (
-        "left out, as they do not fit the new file: sub-images (pyramids, thumbnails), "
-        "Photoshop layers",
-    )
+    assert notes == ("left out, as they do not fit the new file: sub-images, Photoshop layers",)
 
 
 def test_ome_descriptions_fit_the_values(tmp_path: Path) -> None:
@@ -239,7 +240,7 @@ def test_doubles_that_are_no_images(tmp_path: Path, pages: int) -> None:
         for page in range(pages):
             shape = (8 + page, 9) if pages == 2 else (8, 9, 5)
             file.write(np.zeros(shape), photometric="rgb" if pages == 1 else "minisblack")
-    with refused(InputError, "channels of doubles" if pages == 1 else "different"):
+    with refused(InputError, "channels" if pages == 1 else "different"):
         read_pages(tmp_path / "a.tif")
 
 
@@ -296,12 +297,126 @@ def test_notes_that_point_by_place_are_said_to_move(tmp_path: Path) -> None:
     assert said.startswith("its maker's notes change their place")
 
 
-# Ways of compressing
+# Tiles and pyramids
 
 
+def levels_of(path: Path) -> list[tuple[tuple[int, ...], bool]]:
+    with tifffile.TiffFile(path) as file:
+        return [(level.shape, level.keyframe.is_tiled) for level in file.series[0].levels]
+
+
+@pytest.mark.parametrize("chained", [False, True])
+@pytest.mark.parametrize(("dtype", "channels"), [(np.uint8, 3), (np.uint16, 1)])
+def test_tiles_and_pyramids_are_kept(
+    denoise_file: DenoiseFile, tmp_path: Path, chained: bool, dtype: type, channels: int
+) -> None:
+    source, target = tmp_path / "in.tif", tmp_path / "out.tif"
+    pixels = np.tile(noisy_pixels(dtype, channels), (6, 5, 1)[: 2 + (channels > 1)])
+    options = {"tile": True, "tile_width": 32, "tile_height": 16, "compression": "lzw"}
+    pyvips.Image.new_from_array(pixels).tiffsave(
+        str(source), pyramid=True, subifd=not chained, **options
+    )
+    denoise_file(source, target)
+    assert levels_of(target) == levels_of(source)
+    assert len(levels_of(target)) > 2
+    with tifffile.TiffFile(target) as file:
+        assert (len(file.pages) > 1) == chained
+        assert (file.pages[0].tilelength, file.pages[0].tilewidth) == (16, 32)
+        whole, half = (level.asarray().astype(float) for level in file.series[0].levels[:2])
+    means = whole[:144, :160].reshape(72, 2, 80, 2, -1).mean((1, 3)).reshape(half.shape)
+    np.testing.assert_allclose(half, means, atol=0.5)
+    np.testing.assert_array_equal(read_image(target).pixels, whole)
+
+
+def test_new_pyramids_and_their_last_level(tmp_path: Path) -> None:
+    bands = random_values("float32", (700, 1100))
+    write_image(tmp_path / "a.tif", ImageFile(bands), images.WritingOptions(pyramid=True))
+    assert levels_of(tmp_path / "a.tif") == [
+        ((700, 1100), True),
+        ((350, 550), True),
+        ((175, 275), True),
+        ((87, 137), True),
+    ]
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "a.tif"), bands)
+    np.testing.assert_array_equal(pyvips.Image.tiffload(str(tmp_path / "a.tif")).numpy(), bands)
+    write_image(tmp_path / "b.tif", ImageFile(bands[:9, :9]), images.WritingOptions(pyramid=True))
+    assert levels_of(tmp_path / "b.tif") == [((9, 9), True)]
+
+
+# Ways of storing
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float32", "float64"])
+@pytest.mark.parametrize("alpha", [False, True])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_tiles_of_planes(tmp_path: Path, dtype: str, alpha: bool, order: Any) -> None:
+    values = random_values(dtype, (3 + alpha, 70, 81))
+    stored = {"photometric": "rgb", "planarconfig": "separate", "tile": (32, 48)}
+    extra = {"extrasamples": ["unassalpha"]} if alpha else {}
+    tifffile.imwrite(tmp_path / "a.tif", values, byteorder=order, **stored, **extra)
+    page = read_image(tmp_path / "a.tif")
+    assert page.pixels.dtype == dtype
+    np.testing.assert_array_equal(page.pixels, np.moveaxis(values[:3], 0, 2))
+    np.testing.assert_array_equal(page.alpha, values[3] if alpha else None)
+
+
+@pytest.mark.parametrize("kind", ["zstd", "lzma"])
 @pytest.mark.parametrize(
-    ("number", "name"), [(50000, "Zstandard"), (34925, "LZMA"), (34887, "LERC"), (7777, "7777")]
+    ("dtype", "stored"),
+    [("uint8", {}), ("uint16", {"predictor": True}), ("float64", {"tile": (32, 48)})],
 )
+def test_zstandard_and_lzma(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, stored: Any, dtype: str
+) -> None:
+    if kind == "zstd":
+        zstd = pytest.importorskip("backports.zstd")
+        monkeypatch.setattr(
+            tifffile._imagecodecs, "zstd_encode", lambda data, *_, **__: zstd.compress(bytes(data))
+        )
+    for shape in ((70, 81), (70, 81, 3)):
+        values = random_values(dtype, shape)
+        photometric = "rgb" if len(shape) == 3 else "minisblack"
+        path = tmp_path / "a.tif"
+        tifffile.imwrite(path, values, photometric=photometric, compression=kind, **stored)
+        np.testing.assert_array_equal(read_image(path).pixels, values)
+
+
+def test_doubles_with_a_predictor(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.zeros((20, 30)), extratags=[(65000, SHORT, 1, 3, True)])
+    raw = path.read_bytes().replace(
+        struct.pack("<HH", 65000, SHORT), struct.pack("<HH", 317, SHORT)
+    )
+    path.write_bytes(raw)
+    with refused(FileError, "predictor", "not supported"):
+        read_image(path)
+
+
+def test_a_block_that_unpacks_to_more_than_its_share(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, noisy_pixels(np.uint8), rowsperstrip=24)
+    bomb = lzma.compress(bytes(2**27))
+    with tifffile.TiffFile(path, mode="r+b") as file:
+        tags, place = file.pages[0].tags, path.stat().st_size
+        for number, value in ((259, 34925), (273, place), (279, len(bomb))):
+            tags[number].overwrite(value)
+    path.write_bytes(path.read_bytes() + bomb)
+    tracemalloc.start()
+    np.testing.assert_array_equal(read_image(path).pixels, 0)
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
+
+
+def test_zstandard_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tifffile.imwrite(tmp_path / "a.tif", noisy_pixels(np.uint8))
+    with tifffile.TiffFile(tmp_path / "a.tif", mode="r+b") as file:
+        file.pages[0].tags[259].overwrite(50000)
+    monkeypatch.setattr(tiff_planes, "_zstd", lambda: None)
+    with refused(FileError, "Zstandard", "pip install 'nlnet[zstd]'"):
+        read_image(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize(("number", "name"), [(34887, "LERC"), (50002, "JPEG XL"), (7777, "7777")])
 def test_other_compressions_are_named(tmp_path: Path, number: int, name: str) -> None:
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, noisy_pixels(np.uint8))

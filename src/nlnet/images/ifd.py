@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import BinaryIO, Literal, TypeAlias
 
 ByteOrder: TypeAlias = Literal["<", ">"]
-LONG, UNDEFINED = 4, 7
+SHORT, LONG, UNDEFINED, LONG8 = 3, 4, 7, 16
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 _TYPE_SIZES_BIG = {16: 8, 17: 8, 18: 8}
 SIZES = {**_TYPE_SIZES, **_TYPE_SIZES_BIG}
@@ -20,7 +20,6 @@ WORD_SIZES = {**SIZES, 5: 4, 10: 4}
 """Bytes that change places between little and big endian: a rational number is two words."""
 
 _DIRECTORIES = {34665, 34853, 40965}  # Exif, GPS, interoperability
-_DEPTH = 3
 _MOST_ENTRIES = 1000
 _MOST_BYTES = 2**24
 """More than this is no metadata of an image, but a damaged or hostile file."""
@@ -134,6 +133,7 @@ def read_directory(
     *,
     without: Collection[int] = (),
     damaged: list[int] | None = None,
+    depth: int = 3,
 ) -> Directory:
     """Read a directory and the EXIF directories it refers to.
 
@@ -145,8 +145,33 @@ def read_directory(
         The entries to read (None for all), and those to leave out.
     damaged : list of int, optional
         Where given, gets the tags of entries that cannot be read; else they raise ValueError.
+    depth : int
+        How deep directories may be inside of each other.
     """
-    return _read_directory(stream, layout, offset, tags, without, damaged, _DEPTH)
+    count = _number(layout, read_at(stream, offset, layout.count_size))
+    if count > _MOST_ENTRIES or depth == 0:
+        raise ValueError("too many entries, or a directory inside itself")
+    table = read_at(stream, offset + layout.count_size, count * layout.entry_size)
+    directory: Directory = {}
+    for at in range(0, len(table), layout.entry_size):
+        raw = table[at : at + layout.entry_size]
+        tag, kind = struct.unpack(layout.order + "HH", raw[:4])
+        if tag in without or (tags is not None and tag not in tags):
+            continue
+        try:
+            if tag in _DIRECTORIES:
+                size = 8 if kind in _TYPE_SIZES_BIG else 4
+                place = _number(layout, raw[-layout.offset_size :][:size])
+                inner = read_directory(stream, layout, place, damaged=damaged, depth=depth - 1)
+                entry = Entry(LONG, directory=inner)
+            else:
+                entry = Entry(kind, _read_value(stream, layout, kind, raw))
+            directory[tag] = _joined(directory.get(tag), entry)
+        except ValueError:
+            if damaged is None:
+                raise
+            damaged.append(tag)
+    return directory
 
 
 def following(stream: BinaryIO, layout: Layout, offset: int) -> int:
@@ -199,41 +224,6 @@ def read_at(stream: BinaryIO, offset: int, size: int) -> bytes:
 def _number(layout: Layout, data: bytes) -> int:
     number: int = struct.unpack(layout.word(len(data)), data)[0]
     return number
-
-
-def _read_directory(
-    stream: BinaryIO,
-    layout: Layout,
-    offset: int,
-    tags: Collection[int] | None,
-    without: Collection[int],
-    damaged: list[int] | None,
-    depth: int,
-) -> Directory:
-    count = _number(layout, read_at(stream, offset, layout.count_size))
-    if count > _MOST_ENTRIES or depth == 0:
-        raise ValueError("too many entries, or a directory inside itself")
-    table = read_at(stream, offset + layout.count_size, count * layout.entry_size)
-    directory: Directory = {}
-    for at in range(0, len(table), layout.entry_size):
-        raw = table[at : at + layout.entry_size]
-        tag, kind = struct.unpack(layout.order + "HH", raw[:4])
-        if tag in without or (tags is not None and tag not in tags):
-            continue
-        try:
-            if tag in _DIRECTORIES:
-                size = 8 if kind in _TYPE_SIZES_BIG else 4
-                place = _number(layout, raw[-layout.offset_size :][:size])
-                inner = _read_directory(stream, layout, place, None, (), damaged, depth - 1)
-                entry = Entry(LONG, directory=inner)
-            else:
-                entry = Entry(kind, _read_value(stream, layout, kind, raw))
-            directory[tag] = _joined(directory.get(tag), entry)
-        except ValueError:
-            if damaged is None:
-                raise
-            damaged.append(tag)
-    return directory
 
 
 def _joined(first: Entry | None, entry: Entry) -> Entry:

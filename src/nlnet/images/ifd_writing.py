@@ -1,30 +1,65 @@
-"""Writing directories of numbered entries, in either byte order."""
+"""Writing directories of numbered entries, and the TIFF files that they make up."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
 
-from nlnet.images.ifd import LONG, SIZES, WORD_SIZES, Directory, Entry, Layout
+import numpy as np
 
-_LONG8 = 16
+from nlnet.images.ifd import LONG, LONG8, SHORT, SIZES, WORD_SIZES, Directory, Entry, Layout
+
+
+class TiffBytes:
+    """The bytes of a TIFF file that is being put together: values first, then their directory."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._link = len(layout.header)
+        self._data = bytearray(layout.header + layout.pointer(0))
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._data)
+
+    def add(self, data: bytes) -> int:
+        """Add bytes, and return their place."""
+        place = len(self._data)
+        self._data += data
+        return place
+
+    def add_directory(self, entries: Mapping[int, Entry]) -> int:
+        """Add a directory that others point to, and return its place."""
+        self.add(bytes(-len(self._data) % 8))
+        return self.add(encode_directory(entries, self.layout, len(self._data)))
+
+    def add_page(self, entries: Mapping[int, Entry]) -> None:
+        """Add the directory of the next page."""
+        place, size = self.add_directory(entries), self.layout.offset_size
+        self._data[self._link : self._link + size] = self.layout.pointer(place)
+        count = sum(1 + len(entry.again) for entry in entries.values())
+        self._link = place + self.layout.count_size + count * self.layout.entry_size
+
+    def places(self, *places: int) -> Entry:
+        """Return the entry of places, or of sizes, in the file."""
+        return numbers_entry(self.layout, LONG8 if self.layout.big else LONG, *places)
+
+
+def numbers_entry(layout: Layout, kind: int, *numbers: int) -> Entry:
+    """Return the entry of unsigned numbers."""
+    code = {SHORT: "H", LONG: "I", LONG8: "Q"}[kind]
+    return Entry(kind, struct.pack(f"{layout.order}{len(numbers)}{code}", *numbers))
 
 
 def reordered(entries: Mapping[int, Entry], source: Layout, target: Layout) -> Directory:
     """Return entries whose values have the byte order of another layout."""
     if source.order == target.order:
         return dict(entries)
-    return {tag: _reordered(entry, source, target) for tag, entry in entries.items()}
+    return {tag: _swapped(entry) for tag, entry in entries.items()}
 
 
-def encode_directory(
-    entries: Mapping[int, Entry], layout: Layout, place: int, after: int = 0
-) -> bytes:
-    """Return a directory as it stands at `place`, its values behind it.
-
-    `after` is the place of the next directory.
-    """
-    every = [(tag, entry) for tag in sorted(entries) for entry in _all(entries[tag])]
+def encode_directory(entries: Mapping[int, Entry], layout: Layout, place: int) -> bytes:
+    """Return a directory as it stands at `place`, its values behind it; none follows it."""
+    every = [(tag, each) for tag in sorted(entries) for each in (entries[tag], *entries[tag].again)]
     size = layout.count_size + len(every) * layout.entry_size
     values = bytearray()
     values_at = place + size + layout.offset_size
@@ -33,7 +68,7 @@ def encode_directory(
         values += b"\0" * (-len(values) % 8)
         here = values_at + len(values)
         if entry.directory is not None:
-            kind, count = (_LONG8 if layout.big else LONG), 1
+            kind, count = (LONG8 if layout.big else LONG), 1
             value = layout.pointer(here)
             values += encode_directory(entry.directory, layout, here)
         else:
@@ -42,25 +77,12 @@ def encode_directory(
             value = entry.data.ljust(layout.offset_size, b"\0") if inline else layout.pointer(here)
             values += b"" if inline else entry.data
         table += struct.pack(layout.order + "HH", tag, kind) + layout.pointer(count) + value
-    return table + layout.pointer(after) + bytes(values)
+    return table + layout.pointer(0) + bytes(values)
 
 
-def _all(entry: Entry) -> tuple[Entry, ...]:
-    return (entry, *entry.again)
-
-
-def _reordered(entry: Entry, source: Layout, target: Layout) -> Entry:
-    again = tuple(_reordered(other, source, target) for other in entry.again)
-    if entry.directory is None:
-        return Entry(entry.kind, _swapped(entry, source, target), again=again)
-    inner = reordered(entry.directory, source, target)
-    return Entry(entry.kind, directory=inner, again=again)
-
-
-def _swapped(entry: Entry, source: Layout, target: Layout) -> bytes:
-    word = WORD_SIZES[entry.kind]
-    if word == 1:
-        return entry.data
-    code = target.word(word)[1]
-    words = struct.unpack(f"{source.order}{len(entry.data) // word}{code}", entry.data)
-    return struct.pack(f"{target.order}{len(words)}{code}", *words)
+def _swapped(entry: Entry) -> Entry:
+    data = np.frombuffer(entry.data, f"u{WORD_SIZES[entry.kind]}").byteswap().tobytes()
+    inner = entry.directory
+    if inner is not None:
+        inner = {tag: _swapped(each) for tag, each in inner.items()}
+    return Entry(entry.kind, data, inner, tuple(map(_swapped, entry.again)))

@@ -21,7 +21,7 @@ VipsImage: TypeAlias = Any  # pyvips has no types
 
 _COLOR_SPACES = {"b-w": 1, "grey16": 1, "srgb": 3, "rgb16": 3, "scrgb": 3}
 _OTHER_COLOR_SPACES = {"cmyk": "CMYK", "lab": "CIELAB", "labs": "CIELAB", "xyz": "XYZ"}
-_DEPTHS = ("uchar", "ushort", "short", "uint", "int", "float")
+_DEPTHS = ("uchar", "ushort", "short", "uint", "int", "float", "double")
 THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
 
 
@@ -105,15 +105,19 @@ class VipsCodec:
 
     def decode(self, source: Source, header: VipsImage) -> ImageFile:
         """Decode the pixels, and tell alpha from them."""
-        try:
-            bands: Array = header.numpy()
-        except pyvips.Error as error:
-            raise self.unreadable(source, error) from error
         channels = _COLOR_SPACES[header.interpretation]
-        bands = bands.reshape(*bands.shape[:2], -1)
+        bands = self.bands(source, header)
         pixels = bands[..., 0] if channels == 1 else bands[..., :3]
         alpha = bands[..., channels] if header.bands > channels else None
         return ImageFile(pixels, alpha, notes=_notes(header))
+
+    def bands(self, source: Source, header: VipsImage) -> Array:
+        """Decode the pixels, (H, W, bands)."""
+        try:
+            decoded: Array = header.numpy()
+        except pyvips.Error as error:
+            raise self.unreadable(source, error) from error
+        return decoded.reshape(*decoded.shape[:2], -1)
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Return the error for a file that libvips could not read."""
@@ -162,11 +166,16 @@ def assemble(image: ImageFile) -> VipsImage:
     """Join pixels and alpha into one libvips image."""
     pixels = image.pixels.reshape(*image.pixels.shape[:2], -1)
     bands = pixels if image.alpha is None else np.dstack([pixels, image.alpha])
+    return to_vips(bands, image.channels)
+
+
+def to_vips(bands: Array, channels: int) -> VipsImage:
+    """Return (H, W, bands) pixels as a libvips image of gray or RGB, maybe with alpha."""
     gray, color = {"uint8": ("b-w", "srgb"), "uint16": ("grey16", "rgb16")}.get(
-        pixels.dtype.name, ("b-w", "scrgb")
+        bands.dtype.name, ("b-w", "scrgb")
     )
     return pyvips.Image.new_from_array(
-        np.ascontiguousarray(bands), interpretation=gray if image.channels == 1 else color
+        np.ascontiguousarray(bands), interpretation=gray if channels == 1 else color
     )
 
 

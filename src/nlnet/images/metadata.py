@@ -35,6 +35,25 @@ class Part:
     data: bytes
 
 
+@dataclasses.dataclass(frozen=True)
+class Tiling:
+    """How a TIFF page is cut, and what smaller versions of it there are.
+
+    Parameters
+    ----------
+    tile : pair of int or None
+        Rows and columns of a tile; None for strips.
+    levels : tuple of int
+        How many times smaller every level of the pyramid is.
+    chained : bool
+        Whether levels are the following pages, not sub-images.
+    """
+
+    tile: tuple[int, int] | None = None
+    levels: tuple[int, ...] = ()
+    chained: bool = False
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Metadata:
     """What an image file says besides its pixels; all of it as bytes, as they were.
@@ -59,6 +78,8 @@ class Metadata:
         How PNG stored the pixels; some of its chunks have a meaning for that alone.
     byte_order : str
         Of arrays, ``<`` or ``>``.
+    tiling : Tiling
+        How TIFF stored the pixels.
     """
 
     origin: str
@@ -72,6 +93,7 @@ class Metadata:
     parts: tuple[Part, ...] = ()
     pixel_format: bytes = b""
     byte_order: ByteOrder = "<"
+    tiling: Tiling = Tiling()
 
     @property
     def exif_tags(self) -> Tags | None:

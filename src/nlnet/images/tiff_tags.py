@@ -10,9 +10,12 @@ WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 256, 257, 258, 259, 262
 STRIP_OFFSETS, SAMPLES, ROWS_PER_STRIP, STRIP_SIZES, PLANAR = 273, 277, 278, 279, 284
 PREDICTOR, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES = 317, 322, 323, 324, 325
 EXTRA, SAMPLE_FORMAT = 338, 339
+TILE = frozenset({TILE_WIDTH, TILE_HEIGHT})
 PREMULTIPLIED = 1
 """The value of `EXTRA` for alpha that the colors are multiplied with."""
-SUB_IMAGES = 330
+SUBFILE, SUB_IMAGES = 254, 330
+REDUCED = 1
+"""The bit of `SUBFILE` for a smaller version of another page or image."""
 XMP, IPTC, RESOURCES, ICC = 700, 33723, 34377, 34675
 
 STORAGE = frozenset(
@@ -25,7 +28,7 @@ STORAGE = frozenset(
 """Entries about the storage of pixels, or made of them: a new file has its own."""
 
 NOT_KEPT = {
-    SUB_IMAGES: "sub-images (pyramids, thumbnails)",
+    SUB_IMAGES: "sub-images",
     37724: "Photoshop layers",
     # Values with places inside the file, which are others in a new one.
     33560: "SIS tags",
@@ -49,7 +52,7 @@ _NAMES = {
     **dict.fromkeys((33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113), "GeoTIFF tags"),
     **dict.fromkeys((50838, 50839), "ImageJ's LUTs and overlays"),
 }
-_WITHOUT_MEANING_ELSEWHERE = {254, 255, 297}
+_WITHOUT_MEANING_ELSEWHERE = {SUBFILE, 255, 297}
 _KNOWN_ELSEWHERE = {XMP, IPTC, RESOURCES, ICC}
 
 

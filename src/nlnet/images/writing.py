@@ -33,6 +33,9 @@ class WritingOptions:
     background : tuple of int or None, optional
         A color, three numbers from 0 to 255, to put behind a transparent image, which is then
         written without transparency.
+    pyramid : bool, optional
+        Write TIFF as tiles, with smaller versions of the image for viewers. Pages that had them
+        keep theirs in any case.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class WritingOptions:
     webp_quality: int | None = None
     depth: str | None = None
     background: tuple[int, int, int] | None = None
+    pyramid: bool = False
 
     def __post_init__(self) -> None:
         for name in ("jpeg_quality", "webp_quality"):

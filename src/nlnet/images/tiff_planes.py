@@ -1,0 +1,138 @@
+"""Pages of TIFF files that libvips does not read, as small TIFF files that it does.
+
+It knows neither doubles, nor tiles with a plane for each channel, nor Zstandard and LZMA. Strips
+and tiles are copied as they are, or unpacked; what is said about them changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import lzma
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from nlnet.errors import FileError
+from nlnet.images import tiff_tags as tag
+from nlnet.images.ifd import SHORT, Directory, Layout, Tags, read_at, read_directory
+from nlnet.images.ifd_writing import TiffBytes, numbers_entry
+
+_DEFLATE = 8
+_DOUBLE = 64
+_SPARE = 2**24
+"""Bytes that compressed blocks, and pixels that tiles, may have beyond what an image needs."""
+_WRONG = "its strips or tiles are wrong"
+
+
+def _zstd() -> Any:
+    """Return the module of Python 3.14, or the same for older versions; None if it is missing."""
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("compression.zstd")
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("backports.zstd")
+    return None
+
+
+def _unpack_zstd(data: bytes, size: int) -> bytes:
+    module = _zstd()
+    try:
+        unpacked: bytes = module.ZstdDecompressor().decompress(data, max_length=size)
+    except module.ZstdError as error:
+        raise ValueError(_WRONG) from error
+    return unpacked
+
+
+def _unpack_lzma(data: bytes, size: int) -> bytes:
+    try:
+        return lzma.LZMADecompressor().decompress(data, max_length=size)
+    except lzma.LZMAError as error:
+        raise ValueError(_WRONG) from error
+
+
+DECOMPRESSORS: dict[int, Callable[[bytes, int], bytes]] = {
+    34925: _unpack_lzma,
+    34926: _unpack_zstd,
+    50000: _unpack_zstd,
+}
+"""By their number in TIFF files: from packed bytes, and how many to unpack at most."""
+
+
+def check_library(name: str, compression: int) -> None:
+    """Raise FileError if the library for a compression is not installed."""
+    if DECOMPRESSORS[compression] is _unpack_zstd and _zstd() is None:
+        raise FileError(
+            f"Cannot read {name!r}: it is a TIFF file compressed with Zstandard, which before "
+            "Python 3.14 needs a library that is not installed: pip install 'nlnet[zstd]'."
+        )
+
+
+def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:
+    """Yield a page as files that libvips reads: one for each plane, of doubles the single bytes.
+
+    Raises
+    ------
+    ValueError
+        If the page is damaged.
+    """
+    tags = Tags(layout, read_directory(stream, layout, offset, tag.STORAGE))
+    tiled = tag.TILE_OFFSETS in tags
+    at, of_size = tag.STRIP_OFFSETS, tag.STRIP_SIZES
+    height, width = tags.number(tag.HEIGHT, 0), tags.number(tag.WIDTH, 0)
+    rows, columns = tags.number(tag.ROWS_PER_STRIP, height), width
+    if tiled:
+        at, of_size = tag.TILE_OFFSETS, tag.TILE_SIZES
+        rows, columns = tags.number(tag.TILE_HEIGHT, 0), tags.number(tag.TILE_WIDTH, 0)
+    samples, bits = tags.number(tag.SAMPLES, 1), tags.number(tag.BITS, 1)
+    planes = samples if tags.number(tag.PLANAR, 1) == 2 else 1
+    places, sizes = tags.numbers(at), tags.numbers(of_size)
+    if min(rows, columns, planes) < 1:
+        raise ValueError(_WRONG)
+    rows = rows if tiled else min(rows, height)
+    count = math.ceil(height / rows) * math.ceil(width / columns)
+    block = math.ceil(columns * bits * samples / planes / 8) * rows
+    if (
+        len(places) != planes * count
+        or len(sizes) != planes * count
+        or rows * columns > 4 * height * width + _SPARE
+        or sum(sizes) > 2 * planes * count * block + _SPARE
+    ):
+        raise ValueError(_WRONG)
+    unpack = DECOMPRESSORS.get(tags.number(tag.COMPRESSION, 1))
+    for plane in range(planes):
+        part = slice(plane * count, (plane + 1) * count)
+        file = TiffBytes(layout)
+        blocks = [read_at(stream, *where) for where in zip(places[part], sizes[part], strict=True)]
+        if unpack is not None:
+            # Stored as deflate, since the differences of a predictor stay.
+            blocks = [zlib.compress(unpack(each, block), 0) for each in blocks]
+        entries = dict(tags.entries)
+        if unpack is not None:
+            entries[tag.COMPRESSION] = numbers_entry(layout, SHORT, _DEFLATE)
+        entries |= _samples(tags, samples // planes, alone=planes > 1)
+        entries[at] = file.places(*(file.add(each) for each in blocks))
+        entries[of_size] = file.places(*map(len, blocks))
+        file.add_page(entries)
+        yield bytes(file)
+
+
+def _samples(tags: Tags, count: int, *, alone: bool) -> Directory:
+    """Return the entries about the samples of a pixel, where they are to be read as others."""
+    bits, sample_format = tags.number(tag.BITS, 1), tags.number(tag.SAMPLE_FORMAT, 1)
+    if bits == _DOUBLE:
+        count, bits, sample_format = 8 * count, 8, 1
+    elif not alone:
+        return {}
+
+    def short(*numbers: int) -> Any:
+        return numbers_entry(tags.layout, SHORT, *numbers)
+
+    return {
+        tag.BITS: short(*[bits] * count),
+        tag.SAMPLE_FORMAT: short(*[sample_format] * count),
+        tag.SAMPLES: short(count),
+        tag.PHOTOMETRIC: short(1),
+        tag.PLANAR: short(1),
+        tag.EXTRA: short(*[0] * (count - 1)),
+    }
