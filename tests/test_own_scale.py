@@ -138,3 +138,14 @@ def test_the_step_between_values_is_the_floor() -> None:
     image = np.rint(ramp).astype(np.uint16)
     assert Sample.of(image[np.newaxis]).step == 1
     assert nlnet.estimate_noise(image).kind == "none"
+
+
+@pytest.mark.parametrize("noise", ["white", "poisson"])
+@pytest.mark.parametrize("base", [100.0, 20_000.0])
+def test_best_keeps_the_brightness_of_a_narrow_range(base: float, noise: str) -> None:
+    clean = np.broadcast_to(np.linspace(base, 1.5 * base, 128), (128, 128))
+    sigma, gain = base / 50, base / 4000
+    record = nlnet.Noise.white(sigma) if noise == "white" else nlnet.Noise.poisson(gain)
+    noisy = clean + record.sigma_at(base) * np.random.default_rng(0).standard_normal(clean.shape)
+    best = denoise(noisy, noise=record, quality="best", data_range=2 * base)
+    assert abs(float((best - clean).mean())) < base / 1000

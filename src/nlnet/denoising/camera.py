@@ -90,7 +90,7 @@ def remove_at_scale(
     """Remove the noise of one scale; `change` is what was changed at half the size."""
     read = corrected(planes, change)
     strengths = noise.strengths[: min(len(planes), 2), place.scale]
-    evening = Evening.of(strengths, network.span / 2, place.size, place.origin)
+    evening = Evening.of(strengths, network.black + network.span / 2, place.size, place.origin)
     if evening is None:
         _copy(read, write, planes.shape[1])
         return

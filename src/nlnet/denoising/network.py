@@ -28,8 +28,9 @@ class Network:
         Returns the model for white noise of a standard deviation, if the image fills 0 to 255.
     threads, max_memory, device
         As for `nlnet.denoise`.
-    span : float
-        What the image fills.
+    span, black : float
+        What the image fills, and where that begins: a refinement, other than the stages, expects
+        values from 0 to 255.
     box : (low, high) or None
         Values that the result is kept in.
     factors : (luma, chroma)
@@ -43,6 +44,7 @@ class Network:
     max_memory: int | None = None
     device: str = CPU
     span: float = 255.0
+    black: float = 0.0
     box: Box | None = None
     factors: tuple[float, float] = (1.0, 1.0)
     ran: dict[str, None] = dataclasses.field(default_factory=dict)
@@ -97,7 +99,7 @@ class Network:
             self._run(read, write, shape, luma, report)
             return
         strengths = np.array([luma, chroma], np.float32).reshape(2, 1, 1)
-        evening = Evening.of(strengths, self.span / 2, (shape[1], shape[2]))
+        evening = Evening.of(strengths, self.black + self.span / 2, (shape[1], shape[2]))
         assert evening is not None
         self.run_even(read, write, shape, evening, report)
 
@@ -138,13 +140,16 @@ class Network:
         self.ran[model.name] = None
         # The image's noise becomes that of the training; the box is scaled with it.
         scale = model.sigma / sigma
-        scaled = None if self.box is None else (self.box[0] * scale, self.box[1] * scale)
+        # The stages do not depend on where values begin; a refinement does.
+        black = 0.0 if model.refinement is None else self.black * scale
+        scaled = self.box and (self.box[0] * scale - black, self.box[1] * scale - black)
 
         def read_scaled(first: int, last: int) -> FloatArray:
-            return _to_network(read(first, last), scale)
+            return _to_network(read(first, last), scale, black)
 
         def write_scaled(first: int, rows: FloatArray) -> None:
-            write(first, rows / np.float32(scale))
+            restored = (rows + np.float32(black)) / np.float32(scale)
+            write(first, restored if self.box is None else np.clip(restored, *self.box))
 
         if self.device != CPU:
             noisy = read_scaled(0, shape[1])
@@ -165,9 +170,9 @@ class Network:
         )
 
 
-def _to_network(rows: Array, scale: float) -> npt.NDArray[np.float32]:
+def _to_network(rows: Array, scale: float, black: float) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):
-        scaled: npt.NDArray[np.float32] = np.multiply(rows, scale, dtype=np.float32)
+        scaled = np.multiply(rows, scale, dtype=np.float32) - np.float32(black)
     if not np.isfinite(scaled).all():
         raise InputError("The image has values that are too large beside its sigma for float32.")
     return scaled

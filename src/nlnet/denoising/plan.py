@@ -70,6 +70,8 @@ class Plan:
         The value of white, in which sigma is given and told.
     span : float
         What the values fill, once their noise is even: it decides on the model.
+    black : float
+        Where that begins.
     box : (low, high) or None
         Values that the result is kept in.
     average : float
@@ -87,6 +89,7 @@ class Plan:
     noise: Noise
     white: float
     span: float
+    black: float
     box: Box | None
     average: float
     idle: bool
@@ -142,7 +145,7 @@ def make_plan(
     request : Request
         What else the user says.
     common : Plan, optional
-        The plan of all pages together, whose noise and span this page has.
+        The plan of all pages together, whose noise, span and black this page has.
 
     Raises
     ------
@@ -166,11 +169,12 @@ def make_plan(
         assert not isinstance(sigma, tuple)
         noise = _decide_noise(sample, sigma, request.noise, most)
     box, unclipped = _find_box(sample, white, noise, request)
+    filled = _fill(sample, noise) if common is None else (common.span, common.black)
     tiny = max(sample.magnitude * float(np.finfo(np.float32).eps), _TINY)
     return Plan(
         noise,
         white,
-        _span(sample, noise) if common is None else common.span,
+        *filled,
         box,
         noise.average_sigma(sample.mean),
         idle=isinstance(noise, NoNoise) or (noise.sigma is not None and noise.sigma <= tiny),
@@ -262,13 +266,15 @@ def _find_box(
     return None, request.white_of(sample.dtype) is not None
 
 
-def _span(sample: Sample, noise: Noise) -> float:
-    """Return what the values fill, once their noise is even."""
+def _fill(sample: Sample, noise: Noise) -> tuple[float, float]:
+    """Return what the values fill, once their noise is even, and where that begins."""
     if noise.sigma is None:
         ends = np.array([sample.low, sample.high])
-        evened = (stabiliser(level).forward(ends) for level in noise.levels)
-        return max(1.0, *(float(end[1] - end[0]) for end in evened))
+        evened = np.array([stabiliser(level).forward(ends) for level in noise.levels])
+        return max(1.0, float(np.diff(evened).max())), float(evened.min())
     fill = sample.high - sample.low
     # Where the white is a usual one, images are seen as in training.
-    usual = (w for w in _WHITES if _LEAST_FILL * w <= fill <= _MOST_FILL * w)
-    return max(next(usual, fill), noise.sigma) or 1.0
+    for white in _WHITES:
+        if _LEAST_FILL * white <= fill <= _MOST_FILL * white and sample.low < white:
+            return max(white, noise.sigma), 0.0
+    return max(fill, noise.sigma) or 1.0, sample.low

@@ -67,7 +67,7 @@ def denoise_planes(
         here = slice(first, first + rows.shape[1])
         restored[:, here] = to_dtype(blend(planes[:, here], rows, shares), restored.dtype)
 
-    network = dataclasses.replace(network, span=plan.span, box=plan.box, ran={})
+    network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box, ran={})
     noise, factors = plan.noise, (max(shares[0], 1.0), max(shares[1], 1.0))
     if isinstance(noise, Camera) and sigma_map is None:
         noise = noise.times(factors)

@@ -105,12 +105,12 @@ def _unit_plan(found: PlannedPage, factor: float = 1.0) -> Plan:
     plan = found.plan
     unit = _unit(found)
     noise: Noise = Noise.white(factor)
-    span = plan.span
+    span, black = plan.span, plan.black
     if unit is not None:
-        span = plan.span / unit
+        span, black = span / unit, black / unit
         if isinstance(plan.noise, Camera):
             noise = plan.noise.scaled(factor / unit)
-    return dataclasses.replace(plan, noise=noise, span=span, box=None)
+    return dataclasses.replace(plan, noise=noise, span=span, black=black, box=None)
 
 
 def _unit(found: PlannedPage) -> float | None:
