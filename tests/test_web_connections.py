@@ -1,11 +1,9 @@
-"""Connections that send nothing, or half of something; stops; HEAD; the names that curl saves."""
+"""Stops; HEAD; the names that curl saves; the memory of large images."""
 
 from __future__ import annotations
 
-import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,88 +19,12 @@ from web_server import TIMEOUT, ServerProcess, client_of, model_options, told
 
 from nlnet.images import ImageFile, decode, encode
 from nlnet.model.model import Model
-from nlnet.web.server import HEAD_SECONDS
-
-HALF = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Half: "
-DESCRIPTORS = 256
 
 
 @pytest.fixture
 def client(gray_model: Model) -> Iterator[TestClient]:
     with client_of([gray_model]) as client:
         yield client
-
-
-@pytest.fixture
-def few_descriptors() -> Iterator[None]:
-    """Let processes that start now open few files; this one has more for its clients."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < 4 * DESCRIPTORS:
-        pytest.skip("this process may not open enough connections")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def test_half_sent_headers_do_not_keep_others_out(
-    few_descriptors: None, gray_model_file: Path
-) -> None:
-    server = ServerProcess(*model_options(gray_model_file))
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4 * DESCRIPTORS, hard))
-    halves = []
-    try:
-        for number in range(300):
-            halves.append(socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT))
-            halves[-1].sendall(HALF)
-            if (
-                number % 16 == 15
-            ):  # what may wait to be accepted; more would be tried again after 1 s
-                time.sleep(0.02)
-        health = httpx.get(f"{server.url}/healthz", timeout=TIMEOUT)
-        assert health.status_code == 200
-    finally:
-        for half in halves:
-            half.close()
-        code, complaints = server.stop()
-    assert (code, complaints) == (0, "")  # no line in the log, let alone 122,827
-
-
-HURRIED = """
-import runpy
-from nlnet.web import server
-server.HEAD_SECONDS = 2.0
-runpy.run_module("nlnet", run_name="__main__")
-"""
-
-
-def test_a_half_sent_head_has_a_deadline(gray_model_file: Path) -> None:
-    assert 5 <= HEAD_SECONDS <= 30
-    server = ServerProcess(*model_options(gray_model_file), program=("-c", HURRIED))
-    try:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT) as half:
-            # One that answered before, and one that gets a byte now and then, are no better off.
-            half.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert half.recv(4096).startswith(b"HTTP/1.1 200")
-            start = time.monotonic()
-            half.sendall(HALF)
-            half.settimeout(0.2)
-            while not is_closed(half):
-                assert time.monotonic() < start + TIMEOUT
-            assert time.monotonic() - start > 1.9
-    finally:
-        server.stop()
-
-
-def is_closed(connection: socket.socket) -> bool:
-    """Send one more byte, and wait a moment for the end."""
-    try:
-        connection.sendall(b"x")
-        return connection.recv(4096) == b""
-    except TimeoutError:
-        return False
-    except OSError:
-        return True
 
 
 # stops

@@ -18,11 +18,9 @@ from pathlib import Path
 import mutations
 import numpy as np
 import pytest
-from web_server import ServerProcess, model_options, server_process, server_thread
+from web_server import ServerProcess, model_options, server_process, service_of, serving
 
 import nlnet.web.catalog
-import nlnet.web.schema
-import nlnet.web.settings
 from nlnet.model.model import Model
 
 EXAMPLES = int(os.environ.get("NLNET_FUZZ_EXAMPLES", "8"))
@@ -101,24 +99,12 @@ def test_the_api_is_as_it_describes_itself(
     # Models for gray images only, as the images are: the description cannot say what fits what.
     monkeypatch.setattr(nlnet.web.catalog, "shipped_models", tuple)
     # Nor that a quality goes with no model but auto.
-    monkeypatch.setattr(nlnet.web.settings, "check_quality", lambda quality, model: None)
-    # Nor that photon noise has no single sigma, and that only the pages of a stack have several.
-    described = nlnet.web.schema.form
-
-    def without_exceptions(settings: type, **choices: tuple[str, ...]) -> dict:
-        form = described(settings, **choices)
-        fields = form["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
-        if "noise" in fields:
-            fields["noise"]["enum"] = ["auto", "white"]
-            fields["sigma"]["anyOf"].pop()
-        return form
-
-    monkeypatch.setattr(nlnet.web.schema, "form", without_exceptions)
+    monkeypatch.setattr("nlnet.files.settings.check_quality", lambda quality, model: None)
     command = [sys.executable, "-m", "schemathesis.cli", "run"]
     options = ["--checks", "all", "--max-examples", str(EXAMPLES), "--seed", "1", "--no-color"]
     tests = str(Path(__file__).parent)
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": tests}
-    with server_thread([gray_model]) as url:
+    with serving(service_of([gray_model])) as url:
         done = subprocess.run(
             [*command, f"{url}/openapi.json", *options],
             cwd=tmp_path,  # where it leaves its notes

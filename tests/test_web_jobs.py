@@ -2,26 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 from messages import refused
-from pictures import random_image
-from starlette.requests import Request
-from starlette.types import Message
 
 from nlnet.errors import Cancelled, InputError
-from nlnet.images import ImageFile, encode
-from nlnet.model.model import Model
-from nlnet.web.catalog import Catalog
-from nlnet.web.limits import Limits
 from nlnet.web.queue import Busy, ClientGone, JobQueue, Progress, Standing, TimedOut
-from nlnet.web.responses import ResultResponse
-from nlnet.web.service import Service
-from nlnet.web.uploads import BadForm, read_upload
 
 PATIENCE = 20.0
 
@@ -157,168 +145,6 @@ def test_closing_finishes_the_running_job_only() -> None:
     run(test)
 
 
-# uploads
-
-
-def form(data: bytes) -> tuple[dict[str, str], bytes]:
-    start = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\n\r\n'
-    return {"content-type": "multipart/form-data; boundary=b"}, start + data + b"\r\n--b--\r\n"
-
-
-def request_of(headers: dict[str, str], messages: list[Message | None]) -> Request:
-    """A request whose client sends these messages; None is a client that keeps still."""
-
-    async def receive() -> Message:
-        message = messages.pop(0) if messages else None
-        if message is None:
-            await never()
-        assert message is not None
-        return message
-
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": raw}
-    return Request(scope, receive)
-
-
-def piece(body: bytes, more: bool = True) -> Message:
-    return {"type": "http.request", "body": body, "more_body": more}
-
-
-def service_of(model: Model, **limits: Any) -> Service:
-    return Service(Catalog([model]), Limits(**limits))
-
-
-async def read(service: Service, request: Request) -> bytes:
-    with service.memory.claim() as claim:
-        upload = await read_upload(request, service.limits, service.queue, claim)
-        assert service.memory.free < service.limits.held_bytes
-        return upload.data
-
-
-def test_a_slow_upload_is_given_up(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model, upload_seconds=0.05)
-        headers, body = form(b"x" * 100)
-        with refused(BadForm, "0.05 seconds") as refusal:
-            await read(service, request_of({**headers, "expect": "100"}, [piece(body[:50]), None]))
-        assert refusal.value.status == 408
-        assert service.memory.free == service.limits.held_bytes
-
-    run(test)
-
-
-def test_a_dropped_upload_leaves_nothing(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model)
-        headers, body = form(b"x" * 100)
-        messages = [piece(body[:50]), {"type": "http.disconnect"}]
-        with pytest.raises(ClientGone):
-            await read(service, request_of(headers, messages))
-        assert service.memory.free == service.limits.held_bytes
-        assert service.queue.unfinished == 0
-
-    run(test)
-
-
-def test_uploads_together_have_a_bound(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model, upload_bytes=1000)
-        headers, body = form(b"x" * 700)
-        slow = [request_of(headers, [piece(body[:600]), None]) for _ in range(13)]
-        tasks = [asyncio.ensure_future(read(service, request)) for request in slow]
-        await until(lambda: service.memory.free < 600)
-        with refused(Busy, "as many images"):
-            await read(service, request_of(headers, [piece(body, more=False)]))
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        request = request_of(headers, [piece(body[:5]), piece(body[5:], more=False)])
-        assert await read(service, request) == b"x" * 700
-        assert service.memory.free == service.limits.held_bytes
-
-    run(test)
-
-
-def test_a_full_queue_refuses_before_reading(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model, waiting=0)
-        blocker = Blocker()
-        job = asyncio.ensure_future(service.queue.run(blocker, never))
-        await until(blocker.begun.is_set)
-        headers, body = form(b"x")
-        messages: list[Message | None] = [piece(body, more=False)]
-        with pytest.raises(Busy):
-            await read(service, request_of({**headers, "expect": "100-continue"}, messages))
-        assert len(messages) == 1
-        with pytest.raises(Busy):
-            await read(service, request_of(headers, messages))
-        assert messages == []  # a client that is sending gets to read its answer
-        blocker.end.set()
-        await job
-
-    run(test)
-
-
-def test_closing_ends_slow_uploads(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model)
-        headers, body = form(b"x")
-        task = asyncio.ensure_future(read(service, request_of(headers, [piece(body[:9]), None])))
-        await asyncio.sleep(0.02)
-        service.queue.close()
-        with refused(Busy, "stopping"):
-            await task
-
-    run(test)
-
-
-# results
-
-
-def test_a_client_that_goes_away_stops_its_job(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model)
-        headers, body = form(encode(ImageFile(random_image((1500, 1500))), ".png"))
-        messages = [piece(body, more=False), {"type": "http.disconnect"}]
-        start = time.monotonic()
-        with pytest.raises(ClientGone):
-            await service.denoise(request_of(headers, messages))
-        await until(lambda: service.queue.unfinished == 0)
-        assert time.monotonic() - start < PATIENCE / 2
-
-    run(test)
-
-
-def test_results_count_until_they_are_sent(gray_model: Model) -> None:
-    async def test() -> None:
-        service = service_of(gray_model, stall_seconds=0.05)
-        headers, body = form(encode(ImageFile(random_image((400, 1500))), ".png"))
-        request = request_of(headers, [piece(body, more=False)])
-        response = await service.preview(request)
-        assert isinstance(response, ResultResponse)
-        size = len(response.body)
-        assert size > 2**19
-        assert service.memory.free == service.limits.held_bytes - size
-        sent: list[Message] = []
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-            if len(sent) == 3:
-                await never()  # a client that has stopped reading
-
-        await response(request.scope, request.receive, send)
-        assert len(sent) == 3
-        assert service.memory.free == service.limits.held_bytes
-        response = await service.preview(request_of(headers, [piece(body, more=False)]))
-        sent.extend([{}] * 3)
-        await response(request.scope, request.receive, send)
-        pieces = [message["body"] for message in sent[7:]]
-        assert b"".join(pieces) == response.body
-        assert [message["more_body"] for message in sent[7:]][-1] is False
-
-    run(test)
-
-
 # how far it is
 
 
@@ -331,7 +157,7 @@ def test_a_job_has_a_place_and_a_progress() -> None:
             for job, key in ((first, "first"), (second, "second"))
         ]
         await until(lambda: queue.standing("first") == Standing(ahead=0, share=0.5))
-        assert queue.running == Standing(0, 0.5)
+        assert queue.standing() == Standing(0, 0.5)
         assert queue.standing("second") == Standing(ahead=1, share=0.0)
         assert queue.standing("third") is None
         with refused(InputError, "'second'", "another image"):
@@ -340,7 +166,7 @@ def test_a_job_has_a_place_and_a_progress() -> None:
         await until(lambda: queue.standing("second") == Standing(0, 0.5))
         second.end.set()
         assert await asyncio.gather(*jobs) == ["done", "done"]
-        await until(lambda: queue.running is None)
+        await until(lambda: queue.standing() is None)
 
     run(test)
 

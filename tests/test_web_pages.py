@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
-from web_server import client_of, told
+from web_server import client_of, service_of, told
 
 from nlnet.model.model import Model
 from nlnet.web.app import create_app
-from nlnet.web.catalog import Catalog
-from nlnet.web.limits import Limits
-from nlnet.web.service import Service
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +61,6 @@ def test_own_names_and_pages_are_not(client: TestClient, host: str) -> None:
 
 
 def test_names_are_free_beyond_loopback(gray_model: Model) -> None:
-    app = create_app(Service(Catalog([gray_model]), Limits()))
+    app = create_app(service_of([gray_model]))
     with TestClient(app, base_url="http://scanner.example") as client:
         assert client.get("/healthz").status_code == 200

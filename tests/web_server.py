@@ -26,10 +26,14 @@ from nlnet.web.service import Service
 TIMEOUT = 60.0
 
 
+def service_of(models: Sequence[Model], **limits: Any) -> Service:
+    return Service(Catalog(models), Limits(**limits))
+
+
 @contextmanager
 def client_of(models: Sequence[Model], **limits: Any) -> Iterator[TestClient]:
     """A client of an application in this process; errors of the server are answers to it."""
-    app = create_app(Service(Catalog(models), Limits(**limits)), LOOPBACK_HOSTS)
+    app = create_app(service_of(models, **limits), LOOPBACK_HOSTS)
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         yield client
 
@@ -84,9 +88,9 @@ def server_process(*options: object) -> Iterator[ServerProcess]:
 
 
 @contextmanager
-def server_thread(models: Sequence[Model], **limits: Any) -> Iterator[str]:
+def serving(service: Service) -> Iterator[str]:
     """A server in a thread of this process; gives its address."""
-    app = create_app(Service(Catalog(models), Limits(**limits)))
+    app = create_app(service)
     with listen("127.0.0.1", 0) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import argument, positive, whole_number
 from nlnet.cli.extras import needs_extra
-
-if TYPE_CHECKING:
-    from nlnet.web.limits import Limits
 
 NAME = "serve"
 SUMMARY = "serve a web page that denoises images"
@@ -61,10 +57,11 @@ ARGUMENTS = (
 def run(arguments: argparse.Namespace) -> None:
     """Serve until told to stop."""
     with needs_extra("web", *_NEEDED):
-        from nlnet.web.server import is_loopback, listen, serve, url_of
+        from nlnet.web.server import is_loopback, listen, serve
         from nlnet.web.service import Service
     from nlnet.model.loading import load_model
     from nlnet.web.catalog import Catalog
+    from nlnet.web.limits import Limits
 
     catalog = Catalog([load_model(path) for path in arguments.model or ()])
     with listen(arguments.host, arguments.port) as listener:
@@ -74,24 +71,11 @@ def run(arguments: argparse.Namespace) -> None:
                 "passwords and no encryption.",
                 file=sys.stderr,
             )
-        url = url_of(listener)
-
-        def tell_start() -> None:
-            print(f"nlnet serves {url} (Ctrl-C stops it)", flush=True)
-
-        def tell_wait(reason: str) -> None:
-            print(f"nlnet {reason}", flush=True)
-
-        serve(Service(catalog, _limits(arguments)), listener, tell_start, tell_wait)
+        limits = Limits(
+            upload_bytes=arguments.max_upload * 2**20,
+            pixels=arguments.max_pixels * 10**6,
+            waiting=arguments.queue,
+            job_seconds=arguments.timeout,
+        )
+        serve(Service(catalog, limits), listener, lambda what: print(f"nlnet {what}", flush=True))
     print("nlnet has stopped")
-
-
-def _limits(arguments: argparse.Namespace) -> Limits:
-    from nlnet.web.limits import Limits
-
-    return Limits(
-        upload_bytes=arguments.max_upload * 2**20,
-        pixels=arguments.max_pixels * 10**6,
-        waiting=arguments.queue,
-        job_seconds=arguments.timeout,
-    )

@@ -93,7 +93,7 @@ def denoise_file(
     beside = (count, settings.max_pixels)
     results, found = denoise_pages(
         pages,
-        settings.request(),
+        settings,
         settings.network(first.channels),
         ignore if progress is None else stoppable(progress),
         name=str(source),
@@ -138,25 +138,13 @@ def _denoise_raw(
                 f"{str(source)!r} is a raw file, whose noise and white are found in the file, so "
                 f"{name} cannot be given; a strength (--strength) can."
             )
-    outcome = denoise_raw_file(
-        source,
-        target,
-        RawSettings(
-            strength=settings.strength,
-            quality=settings.quality,
-            noise=settings.noise if isinstance(settings.noise, Noise) else None,
-            development=settings.development,
-            writing=settings.writing,
-            threads=settings.threads,
-            max_memory=settings.max_memory,
-            device=settings.device,
-            max_pixels=settings.max_pixels,
-        ),
-        progress,
-        keep_before=keep_before,
-    )
-    noise = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
-    findings = Findings((outcome.sigma,), True, outcome.notes, (noise,))
+    names = [field.name for field in dataclasses.fields(RawSettings)]
+    alike = {name: getattr(settings, name) for name in names if name != "noise"}
+    noise = settings.noise if isinstance(settings.noise, Noise) else None
+    raw_settings = RawSettings(**alike, noise=noise)
+    outcome = denoise_raw_file(source, target, raw_settings, progress, keep_before=keep_before)
+    words = f"photon noise, gain {outcome.gain:.3g}, read noise {outcome.read:.3g}"
+    findings = Findings((outcome.sigma,), True, outcome.notes, (words,))
     return Outcome(outcome.before, outcome.after, findings)
 
 

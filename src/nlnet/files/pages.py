@@ -10,50 +10,21 @@ from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings, denoise_page, plan_together
 from nlnet.denoising.plan import Request
-from nlnet.denoising.strength import Strength, check_strength
+from nlnet.denoising.strength import check_strength
 from nlnet.errors import InputError, about
+from nlnet.files.settings import FileSigma, Settings
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
 from nlnet.masks import Planes, read_planes
-from nlnet.noise.record import Noise
 from nlnet.progress import Report, one_of
-
-FileSigma: TypeAlias = float | tuple[float, ...] | None
-"""Standard deviation of the noise if white is 255: one for all pages, one for each, or None."""
-
 
 Side: TypeAlias = Callable[[int], Array | None]
 """Called with the number of a page; returns what lies beside it, a mask or a map of sigma."""
 
 
-@dataclasses.dataclass(frozen=True)
-class FileRequest:
-    """What is asked for all pages of a file; the parts are as for `nlnet.denoise`.
-
-    Parameters
-    ----------
-    sigma : float, tuple of float or None
-        Standard deviation of the noise, if white is 255: one for all pages, or one for each.
-    noise : str, Noise or None
-        What the noise is.
-    data_range : float or None
-        The value of white; None for what the file says, or its dtype stands for.
-    strength : float or pair of floats
-        How much of the noise is removed; of a pair, gray pages take the first.
-    per_page : bool
-        Whether noise that is not given is estimated for each page, not for all together.
-    """
-
-    sigma: FileSigma
-    noise: str | Noise | None
-    data_range: float | None
-    strength: Strength
-    per_page: bool
-
-
 def denoise_pages(
     pages: Sequence[ImageFile],
-    asked: FileRequest,
+    settings: Settings,
     network: Network,
     report: Report,
     *,
@@ -67,8 +38,8 @@ def denoise_pages(
     ----------
     pages : sequence of ImageFile
         The pages, which are decoded when they are asked for.
-    asked : FileRequest
-        What to do.
+    settings : Settings
+        What is asked for.
     network, report
         As for `nlnet.denoising.page.denoise_page`.
     name : str
@@ -83,12 +54,12 @@ def denoise_pages(
     """
     count, first = len(pages), pages[0]
     with about(repr(name)):
-        sigmas = sigmas_of_pages(asked.sigma, count)
-    strength = asked.strength
+        sigmas = sigmas_of_pages(settings.sigma, count)
+    strength = settings.strength
     if isinstance(strength, tuple) and first.channels == 1:
         strength = strength[0]
     shares = check_strength(strength, first.channels)
-    request = Request(asked.noise, asked.data_range or first.data_range)
+    request = Request(settings.noise, settings.data_range or first.data_range)
 
     def read(number: int) -> tuple[ImageFile, Planes]:
         page = pages[number] if number else first
@@ -97,7 +68,7 @@ def denoise_pages(
             return page, read_planes(page.pixels, mask_of(number), axis)
 
     common = None
-    if count > 1 and not asked.per_page and map_of(0) is None:
+    if count > 1 and not settings.per_page and map_of(0) is None:
         one = sigmas[0]
         if one is not None:
             one *= find_data_range(read(0)[1].planes, request.data_range) / 255
@@ -137,14 +108,6 @@ def sigmas_of_pages(sigma: FileSigma, count: int) -> list[float | None]:
             pages, wanted = "1 page", "give one"
         raise InputError(f"{len(sigma)} sigmas are given for {pages}; {wanted}.")
     return list(sigma)
-
-
-def check_per_page(*, given: bool) -> None:
-    """Raise InputError if the noise is given, so that there is nothing left to estimate."""
-    if given:
-        raise InputError(
-            "The noise is given, by sigma or as a record, so it cannot be estimated per page."
-        )
 
 
 def name_of_page(name: str, number: int, count: int) -> str:

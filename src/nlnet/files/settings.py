@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import TypeAlias
 
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import check_machine
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import check_map_noise, check_request
-from nlnet.files.pages import FileRequest, FileSigma, check_per_page
+from nlnet.denoising.strength import Strength
+from nlnet.errors import InputError
 from nlnet.files.side_files import read_side_file
 from nlnet.images import MAX_PIXELS, WritingOptions
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO, check_quality, select_model
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
+
+FileSigma: TypeAlias = float | tuple[float, ...] | None
+"""Standard deviation of the noise if white is 255: one for all pages, one for each, or None."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Settings:
     model: str | os.PathLike[str] = AUTO
     quality: str | None = None
     data_range: float | None = None
-    strength: float | tuple[float, float] = 1.0
+    strength: Strength = 1.0
     threads: int | None = None
     max_memory: int | None = None
     device: str = CPU
@@ -74,10 +79,6 @@ class Settings:
         given = self.sigma is not None or self.sigma_map is not None
         return not given and not isinstance(self.noise, Noise)
 
-    def request(self) -> FileRequest:
-        """Return what is asked for all pages of a file."""
-        return FileRequest(self.sigma, self.noise, self.data_range, self.strength, self.per_page)
-
     def network(self, channels: int) -> Network:
         """Return what removes noise from images of so many channels."""
         machine = self.threads, self.max_memory, self.device
@@ -92,16 +93,21 @@ class Settings:
             If the device, the model, the mask or the map of sigma cannot be used.
         """
         check_machine(self.threads, self.max_memory, self.device)
-        if self.mask is not None:
-            read_side_file(self.mask, self.max_pixels)
-        sigmas = self.sigma if isinstance(self.sigma, tuple) else (self.sigma,)
-        for sigma in sigmas:
+        self.check_noise()
+        for path in (self.mask, self.sigma_map):
+            if path is not None:
+                read_side_file(path, self.max_pixels)
+        if self.model != AUTO:
+            select_model(self.model, 25.0)
+
+    def check_noise(self) -> None:
+        """Raise InputError if what is said about noise and quality does not go together."""
+        for sigma in self.sigma if isinstance(self.sigma, tuple) else (self.sigma,):
             check_request(sigma, self.noise, 255.0)
         if self.sigma_map is not None:
-            read_side_file(self.sigma_map, self.max_pixels)
             check_map_noise(self.noise)
-        if self.per_page:
-            check_per_page(given=not self.estimates)
+        if self.per_page and not self.estimates:
+            raise InputError(
+                "The noise is given, by sigma or as a record, so it cannot be estimated per page."
+            )
         check_quality(self.quality, self.model)
-        if self.model != AUTO:
-            select_model(self.model, sigmas[0] or 25.0)

@@ -9,19 +9,21 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import fastapi_offline
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
 
 import nlnet
 from nlnet.web import schema
+from nlnet.web.forms import DenoiseForm, form_for
 from nlnet.web.problems import handle_problems
 from nlnet.web.queue import Busy, ClientGone, TimedOut
 from nlnet.web.security import Guard
 from nlnet.web.service import Service
-from nlnet.web.settings import FormSettings, PreviewSettings
+from nlnet.web.uploads import UploadRoute
 
 _STATIC = Path(__file__).with_name("static")
 _DESCRIPTION = "Removes noise from images. Nothing that is uploaded is stored."
@@ -56,6 +58,7 @@ def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
         redoc_url=None,
         lifespan=lifespan,
     )
+    app.state.service = service
     handle_problems(app)
     _add_api(app, service)
     _add_pages(app)
@@ -65,22 +68,27 @@ def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
 
 def _add_api(app: FastAPI, service: Service) -> None:
     """Add the methods of the service; what they say about themselves is their description."""
-    app.post(
+    uploads = APIRouter(route_class=UploadRoute, tags=["Images"])
+
+    async def denoise(request: Request, form: DenoiseForm) -> Response:
+        return await service.denoise(request, form)
+
+    # A type that is not known before: it lists the models on offer.
+    denoise.__annotations__ = {"request": Request, "form": form_for(service.catalog.names)}
+    uploads.post(
         "/api/denoise",
         summary="Remove the noise from an image",
-        tags=["Images"],
+        description=service.denoise.__doc__,
         response_class=Response,
         responses={200: schema.denoised(), **schema.problems()},
-        openapi_extra=schema.form(FormSettings, model=service.catalog.names),
-    )(service.denoise)
-    app.post(
+    )(denoise)
+    uploads.post(
         "/api/preview",
         summary="Show an image",
-        tags=["Images"],
         response_class=Response,
         responses={200: schema.png(), **schema.problems()},
-        openapi_extra=schema.form(PreviewSettings),
     )(service.preview)
+    app.include_router(uploads)
     app.get(
         "/api/jobs/{job}",
         summary="Tell how far the work on an image is",

@@ -55,13 +55,6 @@ class Catalog:
         families = dict.fromkeys(offer.family for offer in self.offers if offer.family)
         return (AUTO, *families, *(offer.name for offer in self.offers))
 
-    def check(self, name: str) -> None:
-        """Raise ModelError unless the name is one of `names`."""
-        if name not in self.names:
-            raise ModelError(
-                f"The model is {name[:40]!r}, but must be one of {', '.join(self.names)}."
-            )
-
     def choose(self, name: str, channels: int, sigma: float, quality: str | None = None) -> Model:
         """Return the model that a request means.
 

@@ -21,8 +21,6 @@ class Limits:
         Time one job may run, from decoding to encoding.
     upload_seconds : float
         Time a client may take to send its upload.
-    stall_seconds : float
-        Time a client may take to read a piece of its result.
     """
 
     upload_bytes: int = 64 * 2**20
@@ -30,9 +28,8 @@ class Limits:
     waiting: int = 16
     job_seconds: float = 300.0
     upload_seconds: float = 120.0
-    stall_seconds: float = 30.0
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of uploads and results in memory at once, over all requests."""
+        """Bytes of uploads in memory at once, over all requests."""
         return 8 * self.upload_bytes

@@ -1,10 +1,12 @@
-"""Results as files: their format, and their names."""
+"""Results as files: their format, their names, and forms of several."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
+from urllib.parse import quote
 
 from nlnet import images
 from nlnet.images import ImageFile, WritingOptions
@@ -29,7 +31,7 @@ _WHITE = (255, 255, 255)
 
 
 def encode(
-    pages: Sequence[ImageFile], suffix: str, quality: int, white: float
+    pages: Sequence[ImageFile], suffix: str, writing: WritingOptions, white: float
 ) -> tuple[bytes, tuple[str, ...]]:
     """Return pages as the bytes of a file, and what had to be converted for its format.
 
@@ -39,8 +41,8 @@ def encode(
         Pages of one size and kind.
     suffix : str
         It names the format.
-    quality : int
-        Of JPEG files.
+    writing : WritingOptions
+        How to write it; what the format cannot hold is converted.
     white : float
         The value of white.
 
@@ -50,15 +52,15 @@ def encode(
         If the format cannot hold the pages, and they cannot be converted.
     """
     target = format_of(f"image{suffix}")
-    options, notes = _options(pages[0], target, quality)
+    options, notes = _converting(pages[0], target, writing)
     if options.depth is not None:
         pages = [dataclasses.replace(page, data_range=white) for page in pages]
     notes += images.losses_of_pages(f"image{suffix}", pages, options)
     return images.encode_pages(pages, suffix, options), notes
 
 
-def _options(
-    page: ImageFile, target: Format, quality: int
+def _converting(
+    page: ImageFile, target: Format, writing: WritingOptions
 ) -> tuple[WritingOptions, tuple[str, ...]]:
     """Return options that convert what the format cannot hold, and notes that say so."""
     notes: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ def _options(
     if page.pixels.dtype.name not in target.depths:
         depth = "uint16" if "uint16" in target.depths else "uint8"
         notes += (f"{target.name} holds no {page.pixels.dtype} values, so they become {depth}",)
-    return WritingOptions(jpeg_quality=quality, depth=depth, background=background), notes
+    return dataclasses.replace(writing, depth=depth, background=background), notes
 
 
 def result_name(filename: str, suffix: str) -> str:
@@ -96,3 +98,45 @@ def describe(image: ImageFile, count: int, suffix: str) -> str:
     kind = "gray" if image.channels == 1 else "color"
     pages = f", {count} pages" if count > 1 else ""
     return f"{width} x {height}, {depth} {kind} {suffix.removeprefix('.').upper()}{pages}"
+
+
+def disposition(filename: str) -> str:
+    """Return a Content-Disposition that names a file, for old programs and for new ones.
+
+    Examples
+    --------
+    >>> disposition("cat.png")
+    'attachment; filename="cat.png"'
+    >>> print(disposition("Käse.png"))
+    attachment; filename="K_se.png"; filename*=UTF-8''K%C3%A4se.png
+    """
+    odd = set('"\\%')
+    plain = "".join("_" if letter in odd or not letter.isascii() else letter for letter in filename)
+    named = f'attachment; filename="{plain}"'
+    # Programs such as curl know the first name only.
+    return named if plain == filename else f"{named}; filename*=UTF-8''{quote(filename, safe='')}"
+
+
+def join_form(parts: Mapping[str, tuple[str, str, bytes]]) -> tuple[str, bytes]:
+    """Return files as a form, as browsers read it with ``Response.formData()``.
+
+    Parameters
+    ----------
+    parts : mapping
+        For each field a name of a file, its media type, and its bytes.
+
+    Returns
+    -------
+    tuple of str and bytes
+        The form's media type, and the form.
+    """
+    boundary = secrets.token_hex(16)
+    pieces = []
+    for field, (filename, media_type, data) in parts.items():
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"; '
+            f'filename="{quote(filename)}"\r\nContent-Type: {media_type}\r\n\r\n'
+        )
+        pieces += [head.encode(), data, b"\r\n"]
+    pieces.append(f"--{boundary}--\r\n".encode())
+    return f"multipart/form-data; boundary={boundary}", b"".join(pieces)

@@ -7,12 +7,12 @@ import os
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
 from nlnet.errors import InputError
+from nlnet.files.settings import Settings
 from nlnet.images import ImageFile
 from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
 from nlnet.web.catalog import Catalog
-from nlnet.web.settings import FormSettings
 
 _MAX_MEMORY = 1280 * 2**20
 """Bytes that the network may use besides the image and the result: enough for 50 megapixels of a
@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-def network_for(page: ImageFile, settings: FormSettings, catalog: Catalog) -> Network:
+def network_for(page: ImageFile, settings: Settings, catalog: Catalog) -> Network:
     """Return what removes the noise of pages like this one.
 
     Raises
@@ -40,7 +40,7 @@ def network_for(page: ImageFile, settings: FormSettings, catalog: Catalog) -> Ne
     threads = os.cpu_count() or 1
 
     def choose(sigma: float) -> Model:
-        asked = catalog.choose(settings.model, page.channels, sigma, settings.quality)
+        asked = catalog.choose(str(settings.model), page.channels, sigma, settings.quality)
         model = choose_model(asked, page.channels, sigma)
         shape = (page.channels, height, width)
         if least_memory(shape, model.config, threads) > _MAX_MEMORY:

@@ -7,8 +7,11 @@ twice the memory.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import dataclasses
+import gc
 import math
+import sys
 import threading
 import time
 import traceback
@@ -16,9 +19,10 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from starlette.exceptions import HTTPException
+
 from nlnet.errors import InputError
 from nlnet.progress import Progress
-from nlnet.web.heap import Heap
 
 Result = TypeVar("Result")
 
@@ -27,20 +31,29 @@ _MEMORY = 0.7
 """Weight of the past in the running mean of job times."""
 
 
-class Busy(Exception):  # noqa: N818 - the server is well, only full
+class Busy(HTTPException):
     """No place for another job; `retry_after` says in how many seconds there may be one."""
 
     def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
+        super().__init__(503, message, {"Retry-After": str(retry_after)})
         self.retry_after = retry_after
 
 
-class TimedOut(Exception):  # noqa: N818 - named like the error of the standard library
+class TimedOut(HTTPException):
     """The job ran longer than it may."""
 
+    def __init__(self, seconds: float) -> None:
+        sentence = (
+            f"The work took longer than {seconds:g} seconds and was stopped; try a smaller image."
+        )
+        super().__init__(504, sentence)
 
-class ClientGone(Exception):  # noqa: N818 - nobody is left to be told
-    """The client has closed its connection."""
+
+class ClientGone(HTTPException):
+    """The client has closed its connection; 499 is what nginx logs then."""
+
+    def __init__(self) -> None:
+        super().__init__(499, "The client has gone.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +97,7 @@ class _Job:
     def _go_on(self, share: float) -> bool:
         self.share = share
         if time.monotonic() > self._deadline:
-            raise TimedOut(
-                f"The work took longer than {self._seconds:g} seconds and was stopped; "
-                "try a smaller image."
-            )
+            raise TimedOut(self._seconds)
         return not self._stopped.is_set()
 
 
@@ -108,7 +118,6 @@ class JobQueue:
         self._mean_seconds = _FIRST_GUESS_SECONDS
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="nlnet-job")
         self._unfinished: dict[Future[Any], _Job] = {}  # in the order of their turns
-        self._heap = Heap()
         self.closing = asyncio.Event()
         self._aborting = asyncio.Event()
 
@@ -117,22 +126,12 @@ class JobQueue:
         """Jobs that run or wait."""
         return len(self._unfinished)
 
-    def standing(self, key: str) -> Standing | None:
-        """Return the progress of the job with that key, None if there is no such job."""
+    def standing(self, key: str | None = None) -> Standing | None:
+        """Return the progress of the job with that key, or else of the one that runs, if any."""
         for ahead, job in enumerate(self._unfinished.values()):
-            if job.key == key:
+            if key in (None, job.key):
                 return Standing(ahead, job.share)
         return None
-
-    @property
-    def running(self) -> Standing | None:
-        """The progress of the running job, None if there is none."""
-        first = next(iter(self._unfinished.values()), None)
-        return None if first is None else Standing(0, first.share)
-
-    def settle(self) -> None:
-        """Tell that the memory in use now is that of an idle server."""
-        self._heap.settle()
 
     def check_open(self) -> None:
         """Raise Busy once the queue is closed."""
@@ -225,7 +224,7 @@ class JobQueue:
             finally:
                 taken = time.monotonic() - start
                 self._mean_seconds = _MEMORY * self._mean_seconds + (1 - _MEMORY) * taken
-                self._heap.give_back()
+                _give_back_memory()
 
         future = self._executor.submit(timed)
         self._unfinished[future] = job
@@ -233,3 +232,16 @@ class JobQueue:
             lambda done: loop.call_soon_threadsafe(self._unfinished.pop, done, None)
         )
         return future
+
+
+def _give_back_memory() -> None:
+    """Return the memory of an image to the system: an idle server would keep much of it.
+
+    Arrays in reference cycles stay until the garbage collector runs, and the C library keeps freed
+    blocks for later use.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc; others have none
+        if trim is not None:
+            trim(0)

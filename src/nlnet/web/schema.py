@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from nlnet.model.loading import AUTO
 from nlnet.web.output import MEDIA_TYPES
 
 
@@ -76,7 +74,6 @@ _PROBLEMS = {
     503: "The server is busy or stopping.",
     504: "The work took too long.",
 }
-_FILE = {"type": "string", "format": "binary", "description": "The image file."}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -89,29 +86,6 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         retry_after = _header("integer", "Seconds after which to try again.")
         described[503]["headers"] = {"Retry-After": retry_after}
     return described
-
-
-def form(settings: type[BaseModel], **choices: Sequence[str]) -> dict[str, Any]:
-    """Return the form that has the fields of `settings` beside the file.
-
-    Parameters
-    ----------
-    settings : pydantic model
-        The fields.
-    choices : sequences of str
-        What else than the model says a field may hold.
-    """
-    described = settings.model_json_schema()
-    fields: dict[str, dict[str, Any]] = described["properties"]
-    for field in fields.values():
-        if field["default"] is None:
-            del field["default"]
-            field |= {"default": AUTO} if "anyOf" in field else {}
-    for name, names in choices.items():
-        fields[name]["enum"] = list(names)
-    described |= {"properties": {"file": _FILE, **fields}, "required": ["file"]}
-    content = {"multipart/form-data": {"schema": described}}
-    return {"requestBody": {"required": True, "content": content}}
 
 
 def denoised() -> dict[str, Any]:

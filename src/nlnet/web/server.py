@@ -8,11 +8,8 @@ import ipaddress
 import logging
 import signal
 import socket
-import sys
-import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 import pyvips
 import uvicorn
@@ -22,14 +19,6 @@ from nlnet.web.app import create_app
 from nlnet.web.security import LOOPBACK_HOSTS
 from nlnet.web.service import Service
 
-_KEEP_ALIVE_SECONDS = 5
-_BACKLOG = 16
-"""Connections that wait to be accepted; asyncio accepts up to that many at once."""
-
-HEAD_SECONDS = 10.0
-"""Time a client may take for the first line and the headers of a request; uvicorn has no limit."""
-
-_MOST_CONNECTIONS = 1024
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _REASONS = {
     errno.EADDRINUSE: "the port is in use; choose another with --port",
@@ -75,12 +64,7 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(
-    service: Service,
-    listener: socket.socket,
-    started: Callable[[], None],
-    waits: Callable[[str], None],
-) -> None:
+def serve(service: Service, listener: socket.socket, tell: Callable[[str], None]) -> None:
     """Serve until SIGTERM or Ctrl-C; jobs that run by then are finished and answered.
 
     A second Ctrl-C stops them, too. Afterwards both signals are ignored, as the process is about to
@@ -92,10 +76,9 @@ def serve(
         What does the work.
     listener : socket
         From `listen`.
-    started : callable
-        Called once requests are answered.
-    waits : callable
-        Called with what the server waits for, if it does not stop at once.
+    tell : callable
+        Called with what the server does: once requests are answered, and if it does not stop at
+        once.
 
     Raises
     ------
@@ -105,15 +88,12 @@ def serve(
     hosts = (*LOOPBACK_HOSTS, listener.getsockname()[0]) if is_loopback(listener) else None
     config = uvicorn.Config(
         create_app(service, hosts),
-        http="h11",
-        backlog=_BACKLOG,
         lifespan="on",
         log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
     )
 
     # libvips would keep uploads in case they are read again.
@@ -121,7 +101,7 @@ def serve(
     # What is wrong with a client's form is told to the client, and need not fill the log.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
-    server = _Server(config, service, started, waits)
+    server = _Server(config, service, tell, url_of(listener))
     # uvicorn handles the same signals, and restores the handlers from before when it ends. Then the
     # signals are ignored: Python removes its handlers at exit, and a late signal would kill it.
     _on_stop_signals(server.handle_exit)
@@ -140,19 +120,13 @@ class _Server(uvicorn.Server):
     """uvicorn, but being stopped is no error, and waiting jobs do not delay it."""
 
     def __init__(
-        self,
-        config: uvicorn.Config,
-        service: Service,
-        started: Callable[[], None],
-        waits: Callable[[str], None],
+        self, config: uvicorn.Config, service: Service, tell: Callable[[str], None], url: str
     ) -> None:
         super().__init__(config)
         self._service = service
-        self._on_start = started
-        self._on_wait = waits
+        self._tell = tell
+        self._url = url
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._idle: dict[Any, float] = {}  # connections, and since when they have no request
-        self._most = _connection_limit()
         self.interrupted = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -169,41 +143,14 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
-        self._on_start()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Close connections without a request: those that wait for too long, and if too many."""
-        now = time.monotonic()
-        idle = [each for each in self.server_state.connections if _is_idle(each)]
-        self._idle = {each: self._idle.get(each, now) for each in idle}
-        oldest = sorted(self._idle, key=self._idle.__getitem__)
-        surplus = max(0, len(self.server_state.connections) - self._most)
-        for number, each in enumerate(oldest):
-            if number < surplus or now - self._idle[each] > HEAD_SECONDS:
-                each.transport.close()
-        return await super().on_tick(counter)
+        self._tell(f"serves {self._url} (Ctrl-C stops it)")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        running = self._service.queue.running
+        running = self._service.queue.standing()
         if running is not None and self._service.warm:
-            self._on_wait(
+            self._tell(
                 f"finishes the image at hand, which is {running.share:.0%} done; "
                 "Ctrl-C again stops at once"
             )
         self._service.queue.close()
         await super().shutdown(sockets)
-
-
-def _is_idle(connection: Any) -> bool:
-    """Tell whether a connection of uvicorn has no request that is being answered."""
-    return connection.cycle is None or connection.cycle.response_complete
-
-
-def _connection_limit() -> int:
-    """Return how many connections there may be: half of what the process may open."""
-    if sys.platform == "win32":
-        return _MOST_CONNECTIONS
-    import resource
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if soft < 0 else min(_MOST_CONNECTIONS, soft // 2)

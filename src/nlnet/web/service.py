@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import Path
 from starlette.requests import Request
+from starlette.responses import Response
 
 import nlnet
 from nlnet.images.formats import FORMATS
 from nlnet.model.family import Family
 from nlnet.model.figures import psnr_by_sigma, relative_time
 from nlnet.progress import Progress
-from nlnet.web import schema, work
+from nlnet.web import output, schema, work
 from nlnet.web.catalog import Catalog
+from nlnet.web.forms import KEY_PATTERN, MULTIPART, NOISES, DenoiseForm, PreviewForm
 from nlnet.web.limits import Limits
-from nlnet.web.memory import Memory
 from nlnet.web.queue import JobQueue
-from nlnet.web.responses import ResultResponse, join_form
-from nlnet.web.settings import KEY_PATTERN, NOISES, PreviewSettings, parse_form, parse_settings
-from nlnet.web.uploads import read_upload
 
 _WARM_UP_SIDE = 48
 
 
 class Service:
-    """One server's models, limits, queue and memory.
+    """One server's models, limits and queue.
 
     Parameters
     ----------
@@ -36,58 +35,47 @@ class Service:
         The models on offer.
     limits : Limits
         What a request may use up.
+
+    Attributes
+    ----------
+    held_bytes : int
+        Bytes of the uploads that are in memory.
     """
 
     def __init__(self, catalog: Catalog, limits: Limits) -> None:
         self.catalog = catalog
         self.limits = limits
         self.queue = JobQueue(limits.waiting, limits.job_seconds)
-        self.memory = Memory(limits.held_bytes)
+        self.held_bytes = 0
         self.warm = False
 
-    async def denoise(self, request: Request) -> ResultResponse:
+    async def denoise(self, request: Request, form: DenoiseForm) -> Response:
         """Depth, transparency and metadata of the file are kept, and its format unless asked."""
-        with self.memory.claim() as claim:
-            upload = await read_upload(request, self.limits, self.queue, claim)
-            settings = parse_settings(upload.fields, self.catalog)
-            job = functools.partial(
-                work.denoise_upload,
-                upload.data,
-                upload.filename,
-                settings,
-                catalog=self.catalog,
-                max_pixels=self.limits.pixels,
-            )
-            del upload
-            result = await self.queue.run(
-                lambda go_on: job(progress=go_on), functools.partial(_gone, request), settings.job
-            )
-        if settings.preview == "no":
-            return self._file(result.data, result.media_type, result.filename, result.headers)
+        settings = form.settings(self.limits.pixels)
+        name, data = await _take_file(form)
+        result = await self.queue.run(
+            lambda go_on: work.denoise_upload(data, name, form, settings, self.catalog, go_on),
+            functools.partial(_gone, request),
+            form.job,
+        )
+        if form.preview == "no":
+            return _file(result.data, result.media_type, result.filename, result.headers)
         parts = {"file": (result.filename, result.media_type, result.data)}
         if result.preview is not None:
             parts["preview"] = ("preview.png", "image/png", result.preview.data)
-        media_type, form = join_form(parts)
-        return self._file(form, media_type, "denoised.form", result.headers)
+        media_type, body = output.join_form(parts)
+        return _file(body, media_type, "denoised.form", result.headers)
 
-    async def preview(self, request: Request) -> ResultResponse:
+    async def preview(self, request: Request, form: Annotated[PreviewForm, MULTIPART]) -> Response:
         """Return its first page as an 8-bit PNG: browsers cannot show every format."""
-        with self.memory.claim() as claim:
-            upload = await read_upload(request, self.limits, self.queue, claim)
-            settings = parse_form(PreviewSettings, upload.fields)
-            job = functools.partial(
-                work.show_file,
-                upload.data,
-                upload.filename,
-                data_range=settings.data_range,
-                max_pixels=self.limits.pixels,
-            )
-            del upload
-            shown = await self.queue.run(
-                lambda go_on: job(), functools.partial(_gone, request), settings.job
-            )
+        name, data = await _take_file(form)
+        shown = await self.queue.run(
+            lambda go_on: work.show_file(data, name, form.data_range, self.limits.pixels),
+            functools.partial(_gone, request),
+            form.job,
+        )
         headers = {"Nlnet-Stretched": "yes" if shown.stretched else "no"}
-        return self._file(shown.data, "image/png", "preview.png", headers)
+        return _file(shown.data, "image/png", "preview.png", headers)
 
     async def standing(self, job: Annotated[str, Path(pattern=KEY_PATTERN)]) -> schema.JobInfo:
         """Find it by the name that the client gave as `job` when it sent the image."""
@@ -137,22 +125,21 @@ class Service:
                 )
 
         await self.queue.run(work_a_little, self.queue.closing.wait)
-        self.queue.settle()
+        # What exists now stays, and need not be looked at again by the garbage collector.
+        gc.freeze()
         self.warm = True
 
-    def _file(
-        self, data: bytes, media_type: str, filename: str, headers: Mapping[str, str]
-    ) -> ResultResponse:
-        claim = self.memory.claim()
-        claim.hold(len(data))
-        return ResultResponse(
-            data,
-            media_type,
-            filename,
-            headers,
-            claim=claim,
-            stall_seconds=self.limits.stall_seconds,
-        )
+
+async def _take_file(form: PreviewForm) -> tuple[str, bytes]:
+    """Return name and content of the file; the form does not keep it."""
+    data = await form.file.read()
+    await form.file.close()
+    return form.file.filename or "image", data
+
+
+def _file(data: bytes, media_type: str, filename: str, headers: Mapping[str, str]) -> Response:
+    named = {**headers, "Content-Disposition": output.disposition(filename)}
+    return Response(data, media_type=media_type, headers=named)
 
 
 async def _gone(request: Request) -> None:

@@ -3,128 +3,105 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import math
+import sys
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
-from python_multipart.multipart import parse_options_header
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from fastapi.routing import APIRoute
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Message
 
-from nlnet.errors import InputError
-from nlnet.web.limits import Limits
-from nlnet.web.memory import Claim
-from nlnet.web.queue import Busy, ClientGone, JobQueue
+from nlnet.web.queue import Busy, ClientGone
+
+if TYPE_CHECKING:
+    from nlnet.web.service import Service
 
 _MAX_FIELDS = 20
 _MAX_FIELD_BYTES = 1024
 _DISCARD_SECONDS = 5.0
 
-
-class BadForm(Exception):  # noqa: N818 - named for what it is about
-    """The request is not a form that can be read; `status` is the HTTP status that says so."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+# An upload is never larger than the server's limit, so it need not go to a temporary file.
+MultiPartParser.spool_max_size = sys.maxsize
 
 
-@dataclasses.dataclass(frozen=True)
-class Upload:
-    """A file that was sent, and the fields that came with it."""
+class UploadRoute(APIRoute):
+    """A route for a form with a file, which is read within the limits of the server.
 
-    data: bytes
-    filename: str
-    fields: Mapping[str, str]
-
-
-async def read_upload(request: Request, limits: Limits, queue: JobQueue, claim: Claim) -> Upload:
-    """Read a multipart form of one file, called ``file``, and some fields.
-
-    Raises
-    ------
-    BadForm
-        If it is no such form, too large, or too slow.
-    Busy
-        If the server has no room for it.
-    ClientGone
-        If the client stopped in the middle.
-    InputError
-        If a field is given twice, or there is no file.
+    The answer is an error if the request is no such form, too large or too slow, or if the server
+    has no room for it.
     """
-    content_type, _ = parse_options_header(request.headers.get("content-type"))
-    stream = _Stream(request, limits, queue, claim)
-    try:
-        if content_type != b"multipart/form-data":
-            raise BadForm("The request must be a form of the type multipart/form-data.", 415)
-        stream.check_start()
-        parser = MultiPartParser(
-            request.headers,
-            stream.chunks(),
-            max_files=1,
-            max_fields=_MAX_FIELDS,
-            max_part_size=_MAX_FIELD_BYTES,
-        )
-        # No upload is larger than this, so the parser's temporary file stays in memory.
-        parser.spool_max_size = limits.upload_bytes
-        form = await parser.parse()
-    except MultiPartException as error:
-        await stream.discard()
-        raise BadForm(f"The form cannot be read: {error.message}", 400) from error
-    except (BadForm, Busy):
-        await stream.discard()
-        raise
-    try:
-        return await _to_upload(form.multi_items())
-    finally:
-        await form.close()
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request, as FastAPI asks for it."""
+        answer = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            body = _Body(request, request.app.state.service)
+            try:
+                body.check_start()
+                return await answer(_FormRequest(request.scope, body.receive))
+            except HTTPException:
+                await body.discard()
+                raise
+            finally:
+                body.give_back()
+
+        return handler
 
 
-async def _to_upload(items: list[tuple[str, UploadFile | str]]) -> Upload:
-    names = [name for name, _ in items]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"The field {name[:40]!r} is given more than once.")
-    content = dict(items)
-    file = content.pop("file", None)
-    if not isinstance(file, UploadFile):
-        raise InputError("The form has no file in its field 'file'.")
-    # The parser takes one file only, so the others are plain text.
-    fields = {name: value for name, value in content.items() if isinstance(value, str)}
-    return Upload(await file.read(), file.filename or "image", fields)
+class _FormRequest(Request):
+    """A request whose form has one file and some short fields, each of them once."""
+
+    async def form(self, **_: object) -> FormData:  # type: ignore[override]
+        """Read the form, as FastAPI asks for it."""
+        limits = {"max_files": 1, "max_fields": _MAX_FIELDS, "max_part_size": _MAX_FIELD_BYTES}
+        form = await super().form(**limits)
+        names = [name for name, _ in form.multi_items()]
+        for name in names:
+            if names.count(name) > 1:
+                await form.close()
+                raise HTTPException(422, f"The field {name[:40]!r} is given more than once.")
+        return form
 
 
-class _Stream:
-    """The body of a request, within its bounds."""
+class _Body:
+    """The body of a request, within its limits."""
 
-    def __init__(self, request: Request, limits: Limits, queue: JobQueue, claim: Claim) -> None:
+    def __init__(self, request: Request, service: Service) -> None:
         self._request = request
-        self._limits = limits
-        self._queue = queue
-        self._claim = claim
+        self._service = service
+        self._held = 0
         self._ended = False
+        self._deadline = time.monotonic() + service.limits.upload_seconds
 
     def check_start(self) -> None:
-        """Refuse an upload that declares too large a size, or comes when the queue is full."""
-        declared = self._request.headers.get("content-length", "0")
-        if declared.isdecimal() and int(declared) > self._limits.upload_bytes:
-            raise self._too_large()
-        self._queue.check_room()
+        """Refuse what is no form, declares too large a size, or comes when the queue is full."""
+        headers = self._request.headers
+        if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
+            raise _bad_form(415, "The request must be a form of the type multipart/form-data.")
+        declared = headers.get("content-length", "0")
+        if declared.isdecimal():
+            self._check_size(int(declared))
+        self._service.queue.check_room()
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body piece by piece."""
-        received = 0
-        deadline = time.monotonic() + self._limits.upload_seconds
-        while not self._ended:
-            chunk = await self._next(deadline - time.monotonic())
-            received += len(chunk)
-            if received > self._limits.upload_bytes:
-                raise self._too_large()
-            self._claim.add(len(chunk))
-            yield chunk
+    async def receive(self) -> Message:
+        """Return the next piece of the body; once it has ended, what the client does next."""
+        if self._ended:
+            return await self._request.receive()
+        message = await self._next(self._deadline)
+        size = len(message.get("body", b""))
+        self._check_size(self._held + size)
+        if self._service.held_bytes + size > self._service.limits.held_bytes:
+            raise Busy("The server holds as many images as it can; try again later.", 5)
+        self._held += size
+        self._service.held_bytes += size
+        return message
 
     async def discard(self) -> None:
         """Read and drop the rest of the body, for a few seconds.
@@ -132,41 +109,49 @@ class _Stream:
         Clients read the answer only when they have sent everything. A client that sent an
         ``Expect`` header waits for permission, and has sent nothing yet.
         """
-        if "expect" in self._request.headers:
-            return
+        deadline = time.monotonic() + _DISCARD_SECONDS
         try:
-            deadline = time.monotonic() + _DISCARD_SECONDS
-            while not self._ended:
-                await self._next(deadline - time.monotonic())
-        except (BadForm, Busy):
+            while not self._ended and "expect" not in self._request.headers:
+                await self._next(deadline)
+        except HTTPException:
             pass
 
-    async def _next(self, seconds: float) -> bytes:
-        """Return the next piece of the body; give up after that time, or when the server stops."""
+    def give_back(self) -> None:
+        """Give back the memory of the upload."""
+        self._service.held_bytes -= self._held
+
+    async def _next(self, deadline: float) -> Message:
+        """Return the next message; give up at the deadline, or when the server stops."""
+        closing = asyncio.ensure_future(self._service.queue.closing.wait())
         receiving = asyncio.ensure_future(self._request.receive())
-        closing = asyncio.ensure_future(self._queue.closing.wait())
         try:
             await asyncio.wait(
-                {receiving, closing}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                {receiving, closing},
+                timeout=deadline - time.monotonic(),
+                return_when=asyncio.FIRST_COMPLETED,
             )
-            if receiving.done():
-                return self._take(receiving.result())
-            self._queue.check_open()
-            raise BadForm(
-                f"The upload took longer than {self._limits.upload_seconds:g} seconds.", 408
-            )
+            if not receiving.done():
+                self._service.queue.check_open()
+                seconds = self._service.limits.upload_seconds
+                raise _bad_form(408, f"The upload took longer than {seconds:g} seconds.")
+            message = receiving.result()
         finally:
             receiving.cancel()
             closing.cancel()
-
-    def _take(self, message: Message) -> bytes:
-        if message["type"] == "http.disconnect":
-            self._ended = True
-            raise ClientGone
         self._ended = not message.get("more_body", False)
-        body: bytes = message.get("body", b"")
-        return body
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        return message
 
-    def _too_large(self) -> BadForm:
-        megabytes = math.floor(self._limits.upload_bytes / 2**20 * 10) / 10
-        return BadForm(f"The upload is larger than {megabytes:g} MB, the most that is taken.", 413)
+    def _check_size(self, size: int) -> None:
+        most = self._service.limits.upload_bytes
+        if size > most:
+            megabytes = math.floor(most / 2**20 * 10) / 10
+            raise _bad_form(
+                413, f"The upload is larger than {megabytes:g} MB, the most that is taken."
+            )
+
+
+def _bad_form(status: int, sentence: str) -> HTTPException:
+    """Return the error; the rest of what the client wanted to send is not read."""
+    return HTTPException(status, sentence, {"Connection": "close"})

@@ -11,6 +11,7 @@ from nlnet.denoising.image import stoppable
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import Range, display_range, white_of
 from nlnet.files.pages import denoise_pages, notes_of
+from nlnet.files.settings import Settings
 from nlnet.images import ImageFile
 from nlnet.images.content import Source
 from nlnet.images.formats import read_source
@@ -18,8 +19,8 @@ from nlnet.noise.record import NoNoise
 from nlnet.progress import Progress
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
+from nlnet.web.forms import OUTPUTS, SAME_FORMAT, DenoiseForm
 from nlnet.web.pages import in_words, network_for
-from nlnet.web.settings import OUTPUTS, SAME_FORMAT, FormSettings
 
 NO_MODEL = "none"
 """Stands for a model's name where no noise was found, and so none removed."""
@@ -57,10 +58,9 @@ class Denoised:
 def denoise_upload(
     data: bytes,
     filename: str,
-    settings: FormSettings,
-    *,
+    form: DenoiseForm,
+    settings: Settings,
     catalog: Catalog,
-    max_pixels: int,
     progress: Progress,
 ) -> Denoised:
     """Denoise an image file, page by page; depth, transparency and metadata are kept.
@@ -69,41 +69,37 @@ def denoise_upload(
     ----------
     data, filename : bytes, str
         The file and what messages call it.
-    settings : FormSettings
-        How to denoise it.
+    form : DenoiseForm
+        How to return it.
+    settings : Settings
+        How to denoise it, of the same form. Larger images than it says, all pages together, are
+        refused before they are decoded.
     catalog : Catalog
         The models to choose from.
-    max_pixels : int
-        Larger images, all pages together, are refused before they are decoded.
     progress : callable
         As for `nlnet.denoise`.
     """
     start = time.perf_counter()
-    pages = _read(data, filename, max_pixels)
+    pages = _read(data, filename, settings.max_pixels)
     first = pages[0]
     white = white_of(first, settings.data_range)
     shown = display_range(first, white)
     if progress(0.0) is False:
         raise Cancelled("The client does not wait for the result any more.")
     results, found = denoise_pages(
-        pages,
-        settings.request(),
-        network_for(first, settings, catalog),
-        stoppable(progress),
-        name=filename,
+        pages, settings, network_for(first, settings, catalog), stoppable(progress), name=filename
     )
     own = images.suffix_of(data, filename)
-    suffix = own if settings.format == SAME_FORMAT else OUTPUTS[settings.format]
-    untouched = all(isinstance(page.plan.noise, NoNoise) for page in found)
+    suffix = own if form.format == SAME_FORMAT else OUTPUTS[form.format]
     notes = first.notes + notes_of(found, "data_range")
-    if untouched and suffix == own:
+    if suffix == own and all(isinstance(page.plan.noise, NoNoise) for page in found):
         encoded = data
     else:
-        encoded, losses = output.encode(results, suffix, settings.jpeg_quality, white)
+        encoded, losses = output.encode(results, suffix, settings.writing, white)
         notes += losses
-    if len(settings.strength) > 1 and first.channels == 1:
+    if isinstance(settings.strength, tuple) and first.channels == 1:
         notes += ("the strength of color is left out, for the image is gray",)
-    preview = _preview(results[0], shown, white) if settings.preview == "yes" else None
+    preview = _preview(results[0], shown, white) if form.preview == "yes" else None
     strongest = max(found, key=lambda page: page.plan.sigma)
     plan = strongest.plan
     headers = {
@@ -124,7 +120,7 @@ def denoise_upload(
     return Denoised(encoded, name, output.MEDIA_TYPES[suffix], preview, headers)
 
 
-def show_file(data: bytes, filename: str, *, data_range: float | None, max_pixels: int) -> Shown:
+def show_file(data: bytes, filename: str, data_range: float | None, max_pixels: int) -> Shown:
     """Return the first page of an image file as a PNG file of 8 bits, for programs that show it."""
     first = _read(data, filename, max_pixels)[0]
     white = white_of(first, data_range)

@@ -1,26 +1,18 @@
-"""The fields of a form: pydantic checks them, and describes them in the API."""
+"""The forms that the API takes: pydantic checks their fields, and describes them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Literal, TypeVar, get_args
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-)
+from fastapi import Form, UploadFile
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic.json_schema import SkipJsonSchema
 
-from nlnet.errors import InputError
-from nlnet.files.pages import FileRequest, check_per_page
-from nlnet.images.writing import PLAIN
-from nlnet.model.loading import AUTO, check_quality
-from nlnet.web.catalog import Catalog
+from nlnet.defaults import JPEG_QUALITY
+from nlnet.files.settings import Settings
+from nlnet.images import WritingOptions
+from nlnet.model.loading import AUTO
 
 OUTPUTS = {"png": ".png", "jpeg": ".jpg", "webp": ".webp", "tiff": ".tif", "npy": ".npy"}
 """The formats that may be asked for, and the suffix of each."""
@@ -28,6 +20,8 @@ OUTPUTS = {"png": ".png", "jpeg": ".jpg", "webp": ".webp", "tiff": ".tif", "npy"
 SAME_FORMAT = "same"
 KEY_PATTERN = "^[A-Za-z0-9-]{8,64}$"
 """What a client may call its job."""
+
+MULTIPART = Form(media_type="multipart/form-data")
 
 _NoiseKind = Literal["auto", "white", "poisson", "camera"]
 NOISES: tuple[str, ...] = get_args(_NoiseKind)
@@ -41,8 +35,11 @@ _White = Annotated[float, Field(gt=_LEAST_WHITE, le=_MOST_WHITE)]
 _SIGMA = "(0?[.]0*[1-9][0-9]*|([1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-4])([.][0-9]+)?|255)"
 
 
-def _split(text: str) -> list[str] | None:
-    """Return the numbers between commas, None for ``auto``."""
+def _split(texts: list[str]) -> list[str] | None:
+    """Return the numbers between commas, None for ``auto``; FastAPI gives a list of one text."""
+    (text,) = texts
+    if not isinstance(text, str):
+        raise ValueError("Value should be text, not a file")
     return None if text == AUTO else text.split(",")
 
 
@@ -52,11 +49,14 @@ def _number_or_auto(least: float, most: float, *more: dict[str, str]) -> WithJso
     return WithJsonSchema({"anyOf": [number, {"type": "string", "enum": [AUTO]}, *more]})
 
 
-class PreviewSettings(BaseModel):
-    """How to show an upload: the form of ``/api/preview``."""
+class PreviewForm(BaseModel):
+    """An image to show: the form of ``/api/preview``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
+    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
+        description="The image file."
+    )
     data_range: Annotated[
         _White | None,
         BeforeValidator(lambda text: None if text == AUTO else text),
@@ -69,8 +69,8 @@ class PreviewSettings(BaseModel):
     )
 
 
-class FormSettings(PreviewSettings):
-    """How to denoise an upload, and how to return it: the form of ``/api/denoise``.
+class DenoiseForm(PreviewForm):
+    """An image to denoise, how, and how to return it: the form of ``/api/denoise``.
 
     `sigma` is None where it is to be estimated; one number is for all pages of a stack. `strength`
     has one number, or two, for luma and chroma.
@@ -103,8 +103,7 @@ class FormSettings(PreviewSettings):
         (1.0,),
         json_schema_extra={"default": "1"},
         description="How much of the noise to remove, from 0 to 2, where 1 is what was found; or "
-        "two numbers with a comma, for "
-        "luma (grain) and chroma (color blotches).",
+        "two numbers with a comma, for luma (grain) and chroma (color blotches).",
     )
     model: str = Field(
         AUTO,
@@ -119,66 +118,37 @@ class FormSettings(PreviewSettings):
     format: Literal["same", "png", "jpeg", "webp", "tiff", "npy"] = Field(
         "same", description="The format of the result."
     )
-    jpeg_quality: int = Field(PLAIN.jpeg_quality, ge=1, le=100, description="Of a result in JPEG.")
+    jpeg_quality: int = Field(JPEG_QUALITY, ge=1, le=100, description="Of a result in JPEG.")
     preview: _Switch = Field(
         "no",
         description="With 'yes' the answer is a form of two files: 'file', the result, and "
         "'preview', its first page as an 8-bit PNG.",
     )
 
-    def request(self) -> FileRequest:
-        """Return what is asked for all pages of the upload."""
-        luma, chroma = self.strength[0], self.strength[-1]
-        return FileRequest(
-            self.sigma[0] if self.sigma is not None and len(self.sigma) == 1 else self.sigma,
-            None if self.noise == AUTO else self.noise,
-            self.data_range,
-            luma if luma == chroma else (luma, chroma),
+    def settings(self, max_pixels: int) -> Settings:
+        """Return what is asked for, as commands do.
+
+        Raises
+        ------
+        InputError
+            If fields do not go together.
+        """
+        settings = Settings(
+            sigma=self.sigma[0] if self.sigma is not None and len(self.sigma) == 1 else self.sigma,
+            noise=None if self.noise == AUTO else self.noise,
+            data_range=self.data_range,
+            strength=self.strength[0] if len(self.strength) == 1 else self.strength,
             per_page=self.per_page == "yes",
+            model=self.model,
+            quality=self.quality,
+            max_pixels=max_pixels,
+            writing=WritingOptions(jpeg_quality=self.jpeg_quality),
         )
+        settings.check_noise()
+        return settings
 
 
-Form = TypeVar("Form", bound=BaseModel)
-
-
-def parse_form(form: type[Form], fields: Mapping[str, str]) -> Form:
-    """Return the fields of a form as what they stand for.
-
-    Raises
-    ------
-    InputError
-        If a field is unknown, or holds something else than it may.
-    """
-    try:
-        return form.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0])
-        if name not in form.model_fields:
-            known = ", ".join(("file", *form.model_fields))
-            raise InputError(
-                f"The form has a field {name[:40]!r}, but may only have {known}."
-            ) from error
-        wanted = re.sub(r"^\w+ should", "must", first["msg"])
-        raise InputError(f"{name} is {fields[name][:80]!r}, but {wanted}.") from error
-
-
-def parse_settings(fields: Mapping[str, str], catalog: Catalog) -> FormSettings:
-    """Return the settings of a form, which must fit together.
-
-    Raises
-    ------
-    InputError, ModelError
-        If a field holds something else than it may, or does not go with another.
-    """
-    settings = parse_form(FormSettings, fields)
-    catalog.check(settings.model)
-    check_quality(settings.quality, settings.model)
-    if settings.sigma is not None and settings.noise == "poisson":
-        raise InputError(
-            "sigma is given together with noise 'poisson', whose strength grows with brightness; "
-            "leave sigma out, or choose another noise."
-        )
-    if settings.per_page == "yes":
-        check_per_page(given=settings.sigma is not None)
-    return settings
+def form_for(names: Sequence[str]) -> Any:
+    """Return the type of the form of ``/api/denoise``, which takes these models only."""
+    chosen: Any = Literal[tuple(names)], DenoiseForm.model_fields["model"]
+    return Annotated[create_model("DenoiseForm", __base__=DenoiseForm, model=chosen), MULTIPART]
