@@ -27,11 +27,11 @@ _NoiseKind = Literal["auto", "white", "poisson", "camera"]
 NOISES: tuple[str, ...] = get_args(_NoiseKind)
 """The kinds of noise that may be asked for."""
 
-_LEAST_WHITE, _MOST_WHITE = 1e-9, 1e12  # between them, single precision has room on both sides
+_LEAST, _MOST_WHITE = 1e-9, 1e12  # between them, single precision has room on both sides
 _Switch = Literal["no", "yes"]
-_Sigma = Annotated[float, Field(gt=0, le=255)]
+_Sigma = Annotated[float, Field(gt=_LEAST, le=255)]
 _Share = Annotated[float, Field(ge=0, le=2)]
-_White = Annotated[float, Field(gt=_LEAST_WHITE, le=_MOST_WHITE)]
+_White = Annotated[float, Field(gt=_LEAST, le=_MOST_WHITE)]
 _SIGMA = "(0?[.]0*[1-9][0-9]*|([1-9][0-9]?|1[0-9][0-9]|2[0-4][0-9]|25[0-4])([.][0-9]+)?|255)"
 
 
@@ -60,7 +60,7 @@ class PreviewForm(BaseModel):
     data_range: Annotated[
         _White | None,
         BeforeValidator(lambda text: None if text == AUTO else text),
-        _number_or_auto(_LEAST_WHITE, _MOST_WHITE),
+        _number_or_auto(_LEAST, _MOST_WHITE),
     ] = Field(
         None, description="The value of white, such as 4095 for 12 bits; 'auto': as the file says."
     )
@@ -79,7 +79,7 @@ class DenoiseForm(PreviewForm):
     sigma: Annotated[
         tuple[_Sigma, ...] | None,
         BeforeValidator(_split),
-        _number_or_auto(0, 255, {"type": "string", "pattern": f"^{_SIGMA}(,{_SIGMA})+$"}),
+        _number_or_auto(_LEAST, 255, {"type": "string", "pattern": f"^{_SIGMA}(,{_SIGMA})+$"}),
     ] = Field(
         None,
         description="Standard deviation of the noise, where white is 255 whatever the depth of the "
