@@ -144,7 +144,7 @@ def run_stages(config, stages, estimate, noisy, groups, *, box=BOX, threads=1) -
     """A batch of working planes through stages, as training runs them."""
     network = make_network(config, [stage.astype(noisy.dtype) for stage in stages])
     options = {"box": box, "project_last": True, "threads": threads}
-    return tasks.forward(network, estimate, noisy, groups, **options)
+    return tasks.Run(network, estimate, noisy, groups, **options)
 
 
 def run_batch(image: np.ndarray, config: NetworkConfig, stages, *, box=BOX) -> np.ndarray:

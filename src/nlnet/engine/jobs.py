@@ -124,7 +124,7 @@ class Job:
             helper.join()
         if self._failures.first is not None:
             raise self._failures.first
-        report.finish()
+        report(1.0)
         if self._workspace is not None:
             self._workspace.give_back(self._memory)
 
@@ -186,19 +186,13 @@ class _Report:
     """Reports the progress of a job whenever it has increased."""
 
     def __init__(self, job: Job, progress: Progress | None) -> None:
-        self._job, self._progress = job, progress
-        self._told = -1.0
+        self._job, self._progress, self._told = job, progress, -1.0
 
-    def __call__(self) -> None:
-        if self._progress is not None:
-            self._tell(self._job.share_done())
-
-    def finish(self) -> None:
-        if self._progress is not None:
-            self._tell(1.0)
-
-    def _tell(self, share: float) -> None:
-        if self._progress is not None and share > self._told:
+    def __call__(self, share: float | None = None) -> None:
+        if self._progress is None:
+            return
+        share = self._job.share_done() if share is None else share
+        if share > self._told:
             self._told = share
             self._progress(share)
 
@@ -210,7 +204,7 @@ def _make(
     size: ctypes.c_size_t,
     handle: ctypes.c_void_p | None,
 ) -> None:
-    make = getattr(load(), JOBS[type(task)])
+    make = getattr(load(), f"nlnet_{JOBS[type(task)]}")
     where = None if handle is None else ctypes.byref(handle)
     status = make(network.handle, ctypes.byref(task), memory, ctypes.byref(size), where)
     check_status(status, "The job")

@@ -150,13 +150,13 @@ class WhiteTask(ctypes.Structure):
 
 
 JOBS = {
-    DenoiseTask: "nlnet_denoise",
-    MatchTask: "nlnet_match",
-    ForwardTask: "nlnet_forward",
-    BackwardTask: "nlnet_backward",
-    LookTask: "nlnet_look",
+    DenoiseTask: "denoise",
+    MatchTask: "match",
+    ForwardTask: "forward",
+    BackwardTask: "backward",
+    LookTask: "look",
 }
-"""The function that makes a job of each kind of task."""
+"""The function ``nlnet_...`` that makes a job of each kind of task."""
 
 Task = DenoiseTask | MatchTask | ForwardTask | BackwardTask | LookTask
 
@@ -196,35 +196,30 @@ def _path() -> Path:
 
 
 def _declare(library: ctypes.CDLL) -> None:
-    size = ctypes.POINTER(ctypes.c_size_t)
-    handle = ctypes.POINTER(ctypes.c_void_p)
-    library.nlnet_best_set.argtypes = library.nlnet_tile_rows.argtypes = ()
-    library.nlnet_set_name.argtypes = (ctypes.c_int,)
+    number, pointer = ctypes.c_int, ctypes.c_void_p
+    block = (ctypes.c_char_p, ctypes.c_size_t)
+    memory = (pointer, ctypes.POINTER(ctypes.c_size_t))
+    made = (*memory, ctypes.POINTER(pointer))
+    arguments: dict[str, tuple[type, ...]] = {
+        "best_set": (),
+        "tile_rows": (),
+        "set_name": (number,),
+        "network_make": (*block, number, number, *made),
+        "eye_make": (*block, number, *made),
+        "estimate_white": (
+            ctypes.POINTER(WhiteTask),
+            number,
+            *memory,
+            ctypes.POINTER(ctypes.c_double),
+        ),
+        "align": (number, ctypes.POINTER(AlignTask), *memory),
+        "merge": (number, ctypes.POINTER(MergeTask), *memory),
+        **{name: (pointer, ctypes.POINTER(task), *made) for task, name in JOBS.items()},
+        **dict.fromkeys(("work", "progress", "cancel", "was_cancelled"), (pointer,)),
+    }
+    for name, types in arguments.items():
+        getattr(library, f"nlnet_{name}").argtypes = types
     library.nlnet_set_name.restype = ctypes.c_char_p
-    library.nlnet_network_make.argtypes = (
-        *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int),
-        *(ctypes.c_void_p, size, handle),
-    )
-    library.nlnet_eye_make.argtypes = (
-        *(ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int),
-        *(ctypes.c_void_p, size, handle),
-    )
-    library.nlnet_estimate_white.argtypes = (
-        *(ctypes.POINTER(WhiteTask), ctypes.c_int),
-        *(ctypes.c_void_p, size, ctypes.POINTER(ctypes.c_double)),
-    )
-    for task, name in JOBS.items():
-        getattr(library, name).argtypes = (
-            *(ctypes.c_void_p, ctypes.POINTER(task)),
-            *(ctypes.c_void_p, size, handle),
-        )
-    for name, kind in (("align", AlignTask), ("merge", MergeTask)):
-        getattr(library, f"nlnet_{name}").argtypes = (
-            *(ctypes.c_int, ctypes.POINTER(kind)),
-            *(ctypes.c_void_p, size),
-        )
-    for name in ("work", "progress", "cancel", "was_cancelled"):
-        getattr(library, f"nlnet_{name}").argtypes = (ctypes.c_void_p,)
     library.nlnet_progress.restype = ctypes.c_double
     library.nlnet_cancel.restype = None
 

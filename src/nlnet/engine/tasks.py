@@ -7,10 +7,9 @@ other arrays are refused, with an error that says what is wrong.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from nlnet.engine.library import (
     MatchTask,
     load,
 )
-from nlnet.engine.memory import Workspace, checked_address
+from nlnet.engine.memory import Workspace, address, checked_address
 from nlnet.engine.network import EngineEye, EngineNetwork
 from nlnet.errors import InputError
 from nlnet.progress import Progress
@@ -103,61 +102,10 @@ def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Gr
     return groups
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """A run of a batch through stages, with what the backward pass needs of it.
+    """A run of (B, C, H, W) working planes through all stages of a network, given the groups.
 
-    All planes are working planes (gray, or opponent colors), (B, C, H, W).
-    """
-
-    network: EngineNetwork
-    estimate: FloatArray
-    noisy: FloatArray
-    groups: Groups
-    box: Box | None
-    project_last: bool
-    threads: int
-    updates: FloatArray
-    """u of every stage, (stages, B, C, H, W)."""
-    estimates: FloatArray
-    """P_C(u) of every stage, of the same shape; the last is the result."""
-
-    def task(self) -> ForwardTask:
-        """Return the task of the forward pass."""
-        batch, _, height, width = shape = self.noisy.shape
-        dtype, stages = self.network.dtype, self.network.sizes.stages
-        groups = (batch, height, width, self.network.sizes.group, 2)
-        low, high = self.box or _NO_BOX
-        return ForwardTask(
-            batch,
-            height,
-            width,
-            0,
-            stages,
-            checked_address("The estimate", self.estimate, shape, dtype),
-            checked_address("The noisy batch", self.noisy, shape, dtype),
-            checked_address("The array of groups", self.groups, groups, np.int8),
-            checked_address("updates", self.updates, (stages, *shape), dtype, written=True),
-            checked_address("estimates", self.estimates, (stages, *shape), dtype, written=True),
-            low,
-            high,
-            self.project_last,
-            self.threads,
-        )
-
-
-def forward(
-    network: EngineNetwork,
-    estimate: FloatArray,
-    noisy: FloatArray,
-    groups: Groups,
-    *,
-    box: Box | None,
-    project_last: bool,
-    threads: int | None,
-    workspace: Workspace | None = None,
-) -> Run:
-    """Run (B, C, H, W) working planes through all stages of a network, given the groups.
+    It keeps what the backward pass needs.
 
     Parameters
     ----------
@@ -175,31 +123,59 @@ def forward(
         Number of threads.
     workspace : Workspace, optional
         Where memory for the job comes from.
+
+    Attributes
+    ----------
+    updates : (stages, B, C, H, W) array
+        u of every stage.
+    estimates : array of the same shape
+        P_C(u) of every stage; the last is the result.
     """
-    channels = network.sizes.channels
-    if noisy.ndim != 4 or noisy.shape[1] != channels:
-        raise InputError(
-            f"The noisy batch has shape {noisy.shape}, but must be (B, {channels}, H, W)."
+
+    def __init__(
+        self,
+        network: EngineNetwork,
+        estimate: FloatArray,
+        noisy: FloatArray,
+        groups: Groups,
+        *,
+        box: Box | None,
+        project_last: bool,
+        threads: int | None,
+        workspace: Workspace | None = None,
+    ) -> None:
+        sizes, dtype = network.sizes, network.dtype
+        if noisy.ndim != 4 or noisy.shape[1] != sizes.channels:
+            raise InputError(
+                f"The noisy batch has shape {noisy.shape}, but must be (B, {sizes.channels}, H, W)."
+            )
+        _check_groups(groups, sizes.window // 2)
+        batch, _, height, width = shape = noisy.shape
+        self.network, self.noisy = network, noisy
+        self.threads = threads_for(noisy.size, threads)
+        self.updates, self.estimates = (np.empty((sizes.stages, *shape), dtype) for _ in range(2))
+        self.task = ForwardTask(
+            batch,
+            height,
+            width,
+            0,
+            sizes.stages,
+            checked_address("The estimate", estimate, shape, dtype),
+            checked_address("The noisy batch", noisy, shape, dtype),
+            checked_address(
+                "The array of groups", groups, (batch, height, width, sizes.group, 2), np.int8
+            ),
+            address(self.updates),
+            address(self.estimates),
+            *(box or _NO_BOX),
+            project_last,
+            self.threads,
         )
-    _check_groups(groups, network.sizes.window // 2)
-    recorded = (network.sizes.stages, *noisy.shape)
-    run = Run(
-        network,
-        estimate,
-        noisy,
-        groups,
-        box,
-        project_last,
-        threads_for(noisy.size, threads),
-        np.empty(recorded, network.dtype),
-        np.empty(recorded, network.dtype),
-    )
-    Job(network, run.task(), (run,), workspace=workspace).run(run.threads)
-    return run
+        self._kept = estimate, groups
+        Job(network, self.task, (self,), workspace=workspace).run(self.threads)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Gradients:
+class Gradients(NamedTuple):
     """Gradients of a loss: of the stages' values in float64, stage by stage, and of the images."""
 
     filters: FloatArray
@@ -213,22 +189,17 @@ class Gradients:
 def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None) -> Gradients:
     """Return all gradients of a loss, given its gradient with respect to a run's result."""
     shape, (channels, stages, patch, group, _, rbf_count) = run.noisy.shape, run.network.sizes
-    gradients = Gradients(
-        np.empty((stages, patch**2 - 1, patch**2)),
-        np.empty((stages, group)),
-        np.empty((stages, channels, patch**2 - 1, rbf_count)),
-        np.empty(stages),
-        np.empty(shape, run.network.dtype),
-        np.empty(shape, run.network.dtype),
+    filters = patch**2 - 1
+    shapes = ((filters, patch**2), (group,), (channels, filters, rbf_count), ())
+    of_stages = [np.empty((stages, *each)) for each in shapes]
+    estimate, noisy = (np.empty(shape, run.network.dtype) for _ in range(2))
+    task = BackwardTask(
+        run.task,
+        checked_address("The cotangent", cotangent, shape, run.network.dtype),
+        *map(address, (estimate, noisy, *of_stages)),
     )
-    task = BackwardTask(run.task())
-    task.cotangent = checked_address("The cotangent", cotangent, shape, run.network.dtype)
-    task.estimate_gradient = gradients.estimate.ctypes.data
-    task.noisy_gradient = gradients.noisy.ctypes.data
-    for name in ("filters", "group_weights", "coefficients", "step_sizes"):
-        setattr(task, name, getattr(gradients, name).ctypes.data)
-    job = Job(run.network, task, (run, cotangent, gradients), workspace=workspace)
-    job.run(run.threads)
+    gradients = Gradients._make((*of_stages, estimate, noisy))
+    Job(run.network, task, (run, cotangent, gradients), workspace=workspace).run(run.threads)
     return gradients
 
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from nlnet.atomic import write_atomically
 from nlnet.errors import InputError, ModelError
 from nlnet.model import file as model_file
-from nlnet.model.model import Model, check_name, check_refinement, naming_file
+from nlnet.model.model import Model, Trained, naming_file
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import StageParameters, check_parameters, normalize_rows
+from nlnet.network.parameters import StageParameters, normalize_rows
 from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
 
 _LEAST_COSINE = 0.1
@@ -26,8 +25,8 @@ SIGMAS_WANTED = "two or more, ascending, above 0 and at most 255"
 """What the sigmas must be at which values are given."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Family:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Family(Trained):
     """A network for noise of any strength.
 
     All learned values are given at some sigmas, and linear in log sigma between them, where the
@@ -45,7 +44,7 @@ class Family:
     name, provenance, figures
         As of a `Model`.
     refinement : RefinementFunctions, optional
-        What follows the stages; the config has its sizes.
+        Runs after the stages; the config has its sizes.
     """
 
     config: NetworkConfig
@@ -57,8 +56,6 @@ class Family:
     refinement: RefinementFunctions | None = None
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        check_refinement(self.config, self.refinement)
         if not are_sigmas(self.sigmas):
             given = ", ".join(f"{sigma:g}" for sigma in self.sigmas)
             raise ModelError(f"Its sigmas are {given or 'none'}, but must be {SIGMAS_WANTED}.")
@@ -66,37 +63,12 @@ class Family:
             raise ModelError(
                 f"There are values for {len(self.sets)} sigmas, but {len(self.sigmas)} sigmas."
             )
-        for stages in self.sets:
-            check_parameters(stages, self.config)
+        super().__post_init__()
         for below, above in itertools.pairwise(self.sets):
             for low, high in zip(below, above, strict=True):
                 # Otherwise the mean of two filters may be nothing, or anything.
                 if (np.einsum("ij,ij->i", low.filters, high.filters) < _LEAST_COSINE).any():
                     raise ModelError("A filter turns too far from one sigma to the next.")
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of learned values."""
-        following = 0 if self.refinement is None else self.refinement.parameter_count
-        return len(self.sigmas) * self.config.parameter_count + following
-
-    @property
-    def noise(self) -> str:
-        """What noise it is for, in a word."""
-        return f"{self.sigmas[0]:g}-{self.sigmas[-1]:g}"
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self}>"
-
-    def __str__(self) -> str:
-        config = self.config
-        return (
-            f"{self.name}: {'gray' if config.channels == 1 else 'color'}, "
-            f"sigma {self.noise}, {config.stages} stages, "
-            f"{config.patch_size}x{config.patch_size} patches, "
-            f"{'' if config.refinement is None else 'a refinement, '}"
-            f"{self.parameter_count:,} parameters"
-        )
 
     def at(self, sigma: float) -> Model:
         """Return the model for noise of this standard deviation, on the 0-255 scale.
@@ -125,28 +97,16 @@ class Family:
         refinement = None if self.refinement is None else self.refinement.at(sigma)
         return Model(self.config, stages, *facts, refinement)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the family to one safetensors file, whole or not at all; see `Model.save`."""
-        header = model_file.Header(
-            self.name,
-            REFERENCE_SIGMA,
-            self.config,
-            self.provenance,
-            self.figures,
-            self.sigmas,
-        )
-        write_atomically(path, model_file.encode(header, self.sets, self.refinement))
-
 
 def load_file(path: str | os.PathLike[str]) -> Model | Family:
     """Read a model file, of one sigma or for every sigma; see `Model.load`."""
     with naming_file(path):
         header, sets, refinement = model_file.decode(path)
+        facts = (header.name, header.provenance, header.figures)
         if not header.sigmas:
-            return Model.from_file(header, sets[0])
+            return Model(header.config, sets[0], header.sigma, *facts)
         if header.sigma != REFERENCE_SIGMA:
             raise ModelError(f"Its sigma is {header.sigma}, but must be {REFERENCE_SIGMA}.")
-        facts = (header.name, header.provenance, header.figures)
         return Family(header.config, header.sigmas, sets, *facts, refinement)
 
 

@@ -26,7 +26,7 @@ def psnr_by_sigma(model: Model | Family) -> dict[float, float]:
     measured = model.figures.get("bsd68_psnr")
     if measured is None:
         return {}
-    if isinstance(model, Family):
+    if model.sigmas:
         return {float(sigma): psnr for sigma, psnr in measured.items()}
     return {model.sigma: measured}
 

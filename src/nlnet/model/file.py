@@ -43,7 +43,7 @@ import safetensors
 import safetensors.numpy
 
 from nlnet.arrays import FloatArray
-from nlnet.errors import ModelError, cannot
+from nlnet.errors import ModelError, trying
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_half
 from nlnet.network.refinement import RefinementFunctions, tensor_shapes
@@ -78,10 +78,9 @@ def encode(
     refinement: RefinementFunctions | None = None,
 ) -> bytes:
     """Return the content of a model file; there is one set, or one for each of the sigmas."""
-    stacked = [_stack(stages, odd=header.config.odd) for stages in sets]
-    tensors = stacked[0]
-    if header.sigmas:
-        tensors = {name: np.stack([each[name] for each in stacked]) for name in _FUNCTIONS}
+    tensors = _stack(sets, odd=header.config.odd)
+    if not header.sigmas:
+        tensors = {name: each[0] for name, each in tensors.items()}
     if refinement is not None:
         tensors |= {_REFINEMENT + name: each for name, each in refinement.tensors.items()}
         tensors["filters"] = tensors["filters"][..., :-1]
@@ -127,7 +126,7 @@ def decode(
 ) -> tuple[Header, tuple[Stages, ...], RefinementFunctions | None]:
     """Read a model file; whatever is not exactly as `encode` writes it is an error.
 
-    Returns what it says, one set of values, or one for each of its sigmas, and what follows them.
+    Returns its header, one set of values or one for each of its sigmas, and the refinement.
 
     Raises
     ------
@@ -148,21 +147,14 @@ def decode(
         raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
     refinement = _take_refinement(tensors, header.config)
     if not header.sigmas:
-        return header, (_unstack(tensors, header.config),), refinement
-    sets = (
-        {name: each[number] for name, each in tensors.items()}
-        for number in range(len(header.sigmas))
-    )
-    return header, tuple(_unstack(each, header.config) for each in sets), refinement
+        tensors = {name: each[np.newaxis] for name, each in tensors.items()}
+    return header, _unstack(tensors, header.config), refinement
 
 
 def _check_readable(path: str | os.PathLike[str]) -> None:
     """Tell a file that cannot be opened from one that cannot be understood."""
-    try:
-        with open(path, "rb") as stream:
-            empty = not stream.read(1)
-    except OSError as error:
-        raise cannot(f"open the model {os.fspath(path)!r}", error) from error
+    with trying(f"open the model {os.fspath(path)!r}"), open(path, "rb") as stream:
+        empty = not stream.read(1)
     if empty:
         raise ModelError("It is an empty file.")
 
@@ -239,15 +231,18 @@ def _check_keys(what: str, found: Iterable[str], wanted: Iterable[str]) -> None:
         raise ModelError(f"It has the unknown {what} {', '.join(map(repr, unknown))}.")
 
 
-def _stack(stages: Sequence[StageParameters], *, odd: bool) -> _Tensors:
-    coefficients = [
-        half_from_odd(stage.coefficients) if odd else stage.coefficients for stage in stages
-    ]
+def _stack(sets: Sequence[Sequence[StageParameters]], *, odd: bool) -> _Tensors:
+    """Return all values as tensors, whose first two axes are sets and stages."""
+
+    def stacked(name: str) -> npt.NDArray[np.float32]:
+        return np.array([[getattr(stage, name) for stage in stages] for stages in sets], np.float32)
+
+    coefficients = stacked("coefficients")
     return {
-        "filters": np.stack([stage.filters for stage in stages]).astype(np.float32),
-        "group_weights": np.stack([stage.group_weights for stage in stages]).astype(np.float32),
-        "coefficients": np.stack(coefficients).astype(np.float32),
-        "step_sizes": np.array([stage.step_size for stage in stages], np.float32),
+        "filters": stacked("filters"),
+        "group_weights": stacked("group_weights"),
+        "coefficients": half_from_odd(coefficients) if odd else coefficients,
+        "step_sizes": stacked("step_size"),
     }
 
 
@@ -307,19 +302,16 @@ def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunc
     return RefinementFunctions(config.refinement, config.channels, own)
 
 
-def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[StageParameters, ...]:
+def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[Stages, ...]:
+    """Return the sets of values that `_stack` has stacked."""
     filters: FloatArray = tensors["filters"].astype(np.float32, copy=False)
     coefficients: FloatArray = tensors["coefficients"].astype(np.float32, copy=False)
     if config.refinement is not None:
         filters = np.concatenate([filters, -filters.sum(axis=-1, keepdims=True)], axis=-1)
     if config.odd:
         coefficients = odd_from_half(coefficients, config.rbf_count)
+    weights, step_sizes = tensors["group_weights"], tensors["step_sizes"].tolist()
+    arrays = zip(filters, weights, coefficients, step_sizes, strict=True)
     return tuple(
-        StageParameters(
-            filters=filters[stage],
-            group_weights=tensors["group_weights"][stage],
-            coefficients=coefficients[stage],
-            step_size=float(tensors["step_sizes"][stage]),
-        )
-        for stage in range(config.stages)
+        tuple(StageParameters(*stage) for stage in zip(*each, strict=True)) for each in arrays
     )

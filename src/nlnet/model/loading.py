@@ -13,7 +13,7 @@ from nlnet.defaults import FAMILIES, FAST, QUALITIES
 from nlnet.errors import InputError, ModelError
 from nlnet.inputs import KINDS
 from nlnet.model.family import Family, load_file
-from nlnet.model.model import Model
+from nlnet.model.model import Model, Trained
 
 AUTO = "auto"
 """Stands for the model that fits the image, and the quality that is asked for."""
@@ -118,7 +118,7 @@ def check_quality(quality: object, model: object) -> None:
     if not isinstance(quality, str) or quality not in QUALITIES:
         raise InputError(f"quality is {quality!r}, but must be one of {', '.join(QUALITIES)}.")
     if not isinstance(model, str) or model != AUTO:
-        given = model.name if isinstance(model, (Model, Family)) else str(model)
+        given = model.name if isinstance(model, Trained) else str(model)
         raise InputError(
             f"Both the model {given!r} and the quality {quality!r} are given, but the quality "
             "only chooses a model if none is named."
@@ -146,7 +146,7 @@ def choose_model(
     FileError, InputError, ModelError
         As `select_model`, or if the model is made for other images.
     """
-    if isinstance(model, (Model, Family)):
+    if isinstance(model, Trained):
         chosen = model.at(sigma)
     elif isinstance(model, (str, os.PathLike)):
         named = FAMILIES[quality or FAST][channels] if model == AUTO else model

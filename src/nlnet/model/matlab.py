@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.errors import ModelError, cannot
+from nlnet.errors import ModelError, trying
 from nlnet.model.model import Model
 from nlnet.network.color import OPPONENT
 from nlnet.network.config import NetworkConfig
@@ -66,10 +66,8 @@ def _load_net(path: str | os.PathLike[str]) -> Any:
         import scipy.io
     except ImportError as error:
         raise ModelError("reading .mat files needs SciPy: pip install 'nlnet[import]'.") from error
-    try:
+    with trying(f"open {os.fspath(path)!r}"):
         data = io.BytesIO(Path(path).read_bytes())
-    except OSError as error:
-        raise cannot(f"open {os.fspath(path)!r}", error) from error
     try:
         content = scipy.io.loadmat(
             data, struct_as_record=False, squeeze_me=True, variable_names=["net"]

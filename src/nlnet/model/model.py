@@ -13,14 +13,87 @@ from nlnet.errors import ModelError
 from nlnet.model import file as model_file
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_parameters
-from nlnet.network.refinement import Refinement, RefinementFunctions
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement, RefinementFunctions
 
 _MIN_SIGMA = 0.1
 """On the 0-255 scale; with less noise, the rounding of float32 would no longer be small."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Model:
+class Trained:
+    """What a model for one sigma and one for every sigma have in common."""
+
+    config: NetworkConfig
+    sigma: float
+    sigmas: tuple[float, ...]
+    sets: tuple[tuple[StageParameters, ...], ...]
+    name: str
+    provenance: Mapping[str, Any]
+    figures: Mapping[str, Any]
+    refinement: Refinement | RefinementFunctions | None
+
+    def __post_init__(self) -> None:
+        """Raise ModelError unless its parts fit together."""
+        config, refinement = self.config, self.refinement
+        check_name(self.name)
+        if (refinement and refinement.config) != config.refinement:
+            raise ModelError("Its refinement is not the one that its config says.")
+        if refinement is not None and refinement.channels != config.channels:
+            raise ModelError(
+                f"Its refinement is for {refinement.channels} channels, but its stages for "
+                f"{config.channels}."
+            )
+        for stages in self.sets:
+            check_parameters(stages, config)
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of learned values."""
+        config = self.config
+        refinement = config.refinement and config.refinement.parameter_count(config.channels)
+        return len(self.sets) * config.parameter_count + (refinement or 0)
+
+    @property
+    def noise(self) -> str:
+        """What noise it is for, in a word."""
+        return "-".join(f"{each:g}" for each in (self.sigmas[:1] + self.sigmas[-1:]))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __str__(self) -> str:
+        config = self.config
+        return (
+            f"{self.name}: {'gray' if config.channels == 1 else 'color'}, "
+            f"sigma {self.noise}, {config.stages} stages, "
+            f"{config.patch_size}x{config.patch_size} patches, "
+            f"{'' if config.refinement is None else 'a refinement, '}"
+            f"{self.parameter_count:,} parameters"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one safetensors file, whole or not at all.
+
+        The weights are stored in float32, or what `nlnet.model.file` says of a model with a
+        refinement; the same model always gives the same bytes.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written.
+        ModelError
+            If name, provenance or figures are not plain values, or there is a refinement for one
+            sigma: only that of a family can be kept.
+        """
+        if isinstance(self.refinement, Refinement):
+            raise ModelError("It has a refinement for one sigma; save the family that it is of.")
+        facts = (self.config, self.provenance, self.figures, self.sigmas)
+        sigma = REFERENCE_SIGMA if self.sigmas else float(self.sigma)
+        header = model_file.Header(self.name, sigma, *facts)
+        write_atomically(path, model_file.encode(header, self.sets, self.refinement))
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Model(Trained):
     """A network, the noise it was trained for, where it comes from and how good it is.
 
     Parameters
@@ -38,7 +111,7 @@ class Model:
     figures : mapping
         Plain values that were measured with it, such as its PSNR on a test set.
     refinement : Refinement, optional
-        What follows the stages; the config has its sizes.
+        Runs after the stages; the config has its sizes.
 
     Examples
     --------
@@ -57,18 +130,19 @@ class Model:
     refinement: Refinement | None = None
 
     def __post_init__(self) -> None:
-        check_name(self.name)
-        check_refinement(self.config, self.refinement)
         if not _MIN_SIGMA <= self.sigma <= 255:
             raise ModelError(f"Its sigma is {self.sigma}, but must be from {_MIN_SIGMA} to 255.")
-        check_parameters(self.stages, self.config)
+        super().__post_init__()
 
     @property
-    def parameter_count(self) -> int:
-        """Number of learned values."""
-        config = self.config
-        following = config.refinement and config.refinement.parameter_count(config.channels)
-        return config.parameter_count + (following or 0)
+    def sigmas(self) -> tuple[float, ...]:  # type: ignore[override]
+        """None: its values are no functions of sigma."""
+        return ()
+
+    @property
+    def sets(self) -> tuple[tuple[StageParameters, ...], ...]:  # type: ignore[override]
+        """Its values, as one set."""
+        return (self.stages,)
 
     @property
     def noise(self) -> str:
@@ -86,37 +160,6 @@ class Model:
         config = dataclasses.replace(self.config, refinement=None)
         return dataclasses.replace(self, config=config, refinement=None)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self}>"
-
-    def __str__(self) -> str:
-        config = self.config
-        return (
-            f"{self.name}: {'gray' if config.channels == 1 else 'color'}, sigma {self.sigma:g}, "
-            f"{config.stages} stages, {config.patch_size}x{config.patch_size} patches, "
-            f"{self.parameter_count:,} parameters"
-        )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one safetensors file, whole or not at all.
-
-        The weights are stored in float32; the same model always gives the same bytes.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written.
-        ModelError
-            If name, provenance or figures are not plain values, or there is a refinement: only
-            that of a family can be kept.
-        """
-        if self.refinement is not None:
-            raise ModelError("It has a refinement for one sigma; save the family that it is of.")
-        header = model_file.Header(
-            self.name, float(self.sigma), self.config, self.provenance, self.figures
-        )
-        write_atomically(path, model_file.encode(header, (self.stages,)))
-
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """Read what :meth:`save` wrote; its weights are float32.
@@ -132,13 +175,8 @@ class Model:
             header, sets, _ = model_file.decode(path)
             if header.sigmas:
                 raise ModelError("It is for every sigma; nlnet.load_model loads it.")
-            return cls.from_file(header, sets[0])
-
-    @classmethod
-    def from_file(cls, header: model_file.Header, stages: tuple[StageParameters, ...]) -> Model:
-        """Return the model that a file says and holds."""
-        facts = (header.sigma, header.name, header.provenance, header.figures)
-        return cls(header.config, stages, *facts)
+            facts = (header.sigma, header.name, header.provenance, header.figures)
+            return cls(header.config, sets[0], *facts)
 
 
 @contextlib.contextmanager
@@ -148,19 +186,6 @@ def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except ModelError as error:
         raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
-
-
-def check_refinement(
-    config: NetworkConfig, refinement: Refinement | RefinementFunctions | None
-) -> None:
-    """Raise ModelError unless there is a refinement just where the config has one."""
-    if (refinement and refinement.config) != config.refinement:
-        raise ModelError("Its refinement is not the one that its config says.")
-    if refinement is not None and refinement.channels != config.channels:
-        raise ModelError(
-            f"Its refinement is for {refinement.channels} channels, but its stages for "
-            f"{config.channels}."
-        )
 
 
 def check_name(name: str) -> None:

@@ -31,6 +31,10 @@ class LayerSpec(NamedTuple):
     """Of its output."""
     in_channels: int
     out_channels: int
+    varies: bool = False
+    """Whether its biases are functions of sigma, in a refinement."""
+    initial_scale: float = 1.0
+    """Factor of the random weights that training starts from."""
 
     @property
     def filters(self) -> int:
@@ -42,11 +46,6 @@ class LayerSpec(NamedTuple):
         """Shape of its weights: filters, input channels, rows, columns."""
         side = {"same": 3, "halve": 2, "double": 1}[self.kind]
         return self.filters, self.in_channels, side, side
-
-    @property
-    def varies(self) -> bool:
-        """Whether its biases are functions of sigma, in a refinement."""
-        return self.name == "head" or self.name.endswith("first")
 
 
 class Layer(NamedTuple):
@@ -83,7 +82,7 @@ def width_fits(width: int) -> bool:
 
 def way_down(in_channels: int, widths: Sequence[int], down: Sequence[int]) -> Iterator[LayerSpec]:
     """Yield the first layer and those of all levels down to the lowest."""
-    yield LayerSpec("head", "same", 0, in_channels, widths[0])
+    yield LayerSpec("head", "same", 0, in_channels, widths[0], varies=True)
     for level, width in enumerate(widths):
         if level > 0:
             yield LayerSpec(f"halve.{level}", "halve", level, widths[level - 1], width)
@@ -91,10 +90,14 @@ def way_down(in_channels: int, widths: Sequence[int], down: Sequence[int]) -> It
 
 
 def blocks(name: str, count: int, level: int, width: int) -> Iterator[LayerSpec]:
-    """Yield the layers of a level's blocks, on one of its ways."""
+    """Yield the layers of a level's blocks, on one of its ways.
+
+    The second layer of a block starts small, so that a deep network starts as a shallow one.
+    """
     for block in range(count):
-        for part in ("first", "second"):
-            yield LayerSpec(f"{name}.{block}.{part}", "same", level, width, width)
+        first, second = (f"{name}.{block}.{part}" for part in ("first", "second"))
+        yield LayerSpec(first, "same", level, width, width, varies=True)
+        yield LayerSpec(second, "same", level, width, width, initial_scale=0.3)
 
 
 def padded_levels(values: Sequence[int]) -> list[int]:

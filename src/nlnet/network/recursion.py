@@ -91,16 +91,8 @@ def denoise_rows(
     check_size(*shape[1:], config)
     network = prepare(config, stages, refinement)
     tile_rows = _choose_tile_rows(network, shape, config, threads, max_memory)
-    tasks.denoise(
-        network,
-        read,
-        write,
-        shape,
-        box=box,
-        threads=threads,
-        tile_rows=tile_rows,
-        progress=progress,
-    )
+    options = {"threads": threads, "tile_rows": tile_rows, "progress": progress}
+    tasks.denoise(network, read, write, shape, box=box, **options)  # type: ignore[arg-type]
 
 
 def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: int | None) -> int:

@@ -103,7 +103,7 @@ class RefinementConfig:
             below, width = self.widths[level + 1], self.widths[level]
             yield LayerSpec(f"double.{level}", "double", level, below, width)
             yield from blocks(f"up.{level}", self.up[level], level, width)
-        yield LayerSpec("tail", "same", 0, self.widths[0], 4 * channels)
+        yield LayerSpec("tail", "same", 0, self.widths[0], 4 * channels, initial_scale=0.1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -180,19 +180,17 @@ class RefinementFunctions:
     def at(self, sigma: float) -> Refinement:
         """Return the refinement for noise of this standard deviation, on the 0-255 scale."""
         place = math.log(sigma / REFERENCE_SIGMA)
-        scales = scales_at(sigma)
         layers = []
         for spec in self.config.layers(self.channels):
-            weights = self.tensors[f"{spec.name}.weights"]
-            biases = self.tensors[f"{spec.name}.biases"]
+            weights, biases = (
+                self.tensors[f"{spec.name}.{kind}"] for kind in ("weights", "biases")
+            )
             if spec.varies:
                 biases = biases + np.float32(place) * self.tensors[f"{spec.name}.slopes"]
-            if spec.name == "head":
-                weights = weights * np.float32(scales.image)
-            if spec.name == "tail":
-                weights = weights * np.float32(scales.change)
-                biases = biases * np.float32(scales.change)
             layers.append(Layer(weights, biases))
+        image, change = map(np.float32, scales_at(sigma))
+        layers[0] = layers[0]._replace(weights=layers[0].weights * image)
+        layers[-1] = Layer(layers[-1].weights * change, layers[-1].biases * change)
         at_reference, slope = map(float, self.tensors["step_size"])
         center = CENTER * REFERENCE_SIGMA / sigma
         return Refinement(

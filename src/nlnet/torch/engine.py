@@ -12,7 +12,6 @@ from nlnet.arrays import Box
 from nlnet.engine import tasks
 from nlnet.engine.memory import Workspace
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import StageParameters
 from nlnet.network.prepared import make_network
 from nlnet.torch import plain
 from nlnet.torch.plain import StageTensors
@@ -25,8 +24,8 @@ def run_stages(
     stages: Sequence[StageTensors],
     config: NetworkConfig,
     box: Box | None,
-    *,
     project_last: bool = True,
+    *,
     threads: int | None = None,
     workspace: Workspace | None = None,
 ) -> Tensor:
@@ -35,15 +34,9 @@ def run_stages(
     Where the config does not say so of every stage, `project_last` projects the last of these.
     """
     flat = [tensor for stage in stages for tensor in stage]
-    options = {
-        "box": box,
-        "project_last": project_last,
-        "threads": threads,
-        "workspace": workspace,
-    }
-    run: Tensor = _RunStages.apply(  # type: ignore[no-untyped-call]
-        config, options, groups, estimate, noisy, *flat
-    )
+    options = {"box": box, "project_last": project_last, "threads": threads, "workspace": workspace}
+    given = (config, options, groups, estimate, noisy, *flat)
+    run: Tensor = _RunStages.apply(*given)  # type: ignore[no-untyped-call]
     return run
 
 
@@ -58,19 +51,11 @@ class _RunStages(torch.autograd.Function):
         noisy: Tensor,
         *flat: Tensor,
     ) -> Tensor:
-        stages = [
-            StageParameters(
-                stage.filters.detach().numpy(),
-                stage.group_weights.detach().numpy(),
-                stage.coefficients.detach().numpy(),
-                stage.step_size.item(),
-            )
-            for stage in _stages_of(flat)
-        ]
+        stages = [stage.export() for stage in _stages_of(flat)]
         # Torch notices if they are changed before the backward pass.
         ctx.save_for_backward(estimate, noisy, *flat)
         ctx.config, ctx.options, ctx.groups = config, options, groups
-        ctx.run = tasks.forward(
+        ctx.run = tasks.Run(
             make_network(config, stages),
             estimate.detach().contiguous().numpy(),
             noisy.detach().contiguous().numpy(),
@@ -88,15 +73,7 @@ class _RunStages(torch.autograd.Function):
         workspace = ctx.options["workspace"]
         gradients = tasks.backward(ctx.run, cotangents[0].contiguous().numpy(), workspace)
         dtype = cotangents[0].dtype
-        parts = [
-            torch.from_numpy(part).to(dtype)
-            for part in (
-                gradients.filters,
-                gradients.group_weights,
-                gradients.coefficients,
-                gradients.step_sizes,
-            )
-        ]
+        parts = [torch.from_numpy(part).to(dtype) for part in gradients[:4]]
         flat = [part[number] for number in range(len(parts[0])) for part in parts]
         images = (torch.from_numpy(gradients.estimate), torch.from_numpy(gradients.noisy))
         return (None, None, None, *images, *flat)

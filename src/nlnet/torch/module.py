@@ -20,7 +20,7 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
 from nlnet.network.parameters import StageParameters, check_parameters, initial_parameters
 from nlnet.network.recursion import BOX
-from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement, RefinementFunctions
 from nlnet.torch import engine, plain, tiles
 from nlnet.torch.refinement import FixedRefinement, RefinementNet, initial_refinement
 from nlnet.torch.stage import NLNetStage
@@ -43,9 +43,9 @@ class NLNet(nn.Module):
         sets make a network whose values are functions of sigma.
     sigmas : sequence of float, optional
         The noise that each of several sets is for, ascending.
-    refinement : RefinementFunctions, optional
-        Values of what follows the stages, if the config says that something does; by default those
-        that training starts from.
+    refinement : RefinementFunctions or Refinement, optional
+        Values of the refinement, if the config has one, as functions of sigma or for one sigma; by
+        default those that training starts from.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
     backend : {"auto", "engine", "plain"}
@@ -69,7 +69,7 @@ class NLNet(nn.Module):
         config: NetworkConfig,
         *sets: Sequence[StageParameters],
         sigmas: Sequence[float] = (),
-        refinement: RefinementFunctions | None = None,
+        refinement: RefinementFunctions | Refinement | None = None,
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
@@ -91,7 +91,9 @@ class NLNet(nn.Module):
             NLNetStage(stage_sets, config) for stage_sets in zip(*sets, strict=True)
         )
         self.refinement: RefinementNet | FixedRefinement | None = None
-        if config.refinement is not None:
+        if isinstance(refinement, Refinement):
+            self.refinement = FixedRefinement(refinement)
+        elif config.refinement is not None:
             begun = refinement or initial_refinement(config.refinement, config.channels, seed=0)
             limits = (self.sigmas[0], self.sigmas[-1]) if self.sigmas else (0.0, math.inf)
             self.refinement = RefinementNet(begun, limits)
@@ -110,19 +112,9 @@ class NLNet(nn.Module):
         One for every sigma (`Family`) is given the noise with the images; any other is for images
         whose noise is the model's.
         """
-        family = model if isinstance(model, Family) else None
-        sets = model.sets if isinstance(model, Family) else (model.stages,)
-        network = cls(
-            model.config,
-            *([stage.astype(np.float32) for stage in stages] for stages in sets),
-            sigmas=family.sigmas if family else (),
-            refinement=family.refinement if family else None,
-            box=box,
-            backend=backend,
-            threads=threads,
-        )
-        if isinstance(model, Model) and model.refinement is not None:
-            network.refinement = FixedRefinement(model.refinement)
+        sets = ([stage.astype(np.float32) for stage in stages] for stages in model.sets)
+        network = cls(model.config, *sets, sigmas=model.sigmas, refinement=model.refinement)
+        network.box, network.backend, network.threads = box, backend, threads
         return network
 
     def forward(
@@ -168,14 +160,24 @@ class NLNet(nn.Module):
         `project_last` is False and the network projects only at its end. A network whose values are
         functions of sigma works on planes whose noise is scaled to `REFERENCE_SIGMA`.
         """
-        if not self.sigmas:
-            return self._run(estimate, noisy, groups, slice(first, last), 0.0, 1.0, project_last)
-        if sigma is None:
-            raise InputError("sigma is missing: the network's values are functions of it.")
-        scale, place = REFERENCE_SIGMA / sigma, place_of(sigma, self.sigmas)
-        images = (scale * estimate, scale * noisy)
-        run = self._run(*images, groups, slice(first, last), place, scale, project_last)
-        return run / scale
+        scale, place = 1.0, 0.0
+        if self.sigmas:
+            if sigma is None:
+                raise InputError("sigma is missing: the network's values are functions of it.")
+            scale, place = REFERENCE_SIGMA / sigma, place_of(sigma, self.sigmas)
+        stages = [stage.tensors(place) for stage in self.stages[first:last]]  # type: ignore[operator]
+        box = self.box and (scale * self.box[0], scale * self.box[1])
+        scaled = noisy if scale == 1 else scale * noisy
+        begun = scaled if estimate is noisy else scale * estimate
+        given = (begun, scaled, groups, stages, self.config, box)
+        if self._uses_engine(noisy):
+            memory = self._workspace
+            run = engine.run_stages(*given, project_last, threads=self.threads, workspace=memory)
+        elif self._wants_gradients(estimate, noisy):
+            run = plain.run_stages(*given, project_last=project_last)
+        else:
+            run = tiles.run_stages(*given, project_last=project_last, memory=self.max_memory)
+        return run if scale == 1 else run / scale
 
     def refine(self, estimate: Tensor, noisy: Tensor, sigmas: Tensor | None) -> Tensor:
         """Return working planes after the refinement, if there is one.
@@ -189,35 +191,6 @@ class NLNet(nn.Module):
         else:
             refined = tiles.refine(self.refinement, estimate, noisy, sigmas, self.max_memory)
         return refined if self.box is None else plain.project(refined, self.box)
-
-    def _run(
-        self,
-        estimate: Tensor,
-        noisy: Tensor,
-        groups: Tensor,
-        which: slice,
-        place: float,
-        scale: float,
-        project_last: bool,
-    ) -> Tensor:
-        stages = [stage.tensors(place) for stage in self.stages[which]]  # type: ignore[operator]
-        box = self.box and (scale * self.box[0], scale * self.box[1])
-        if self._uses_engine(noisy):
-            return engine.run_stages(
-                estimate,
-                noisy,
-                groups,
-                stages,
-                self.config,
-                box,
-                project_last=project_last,
-                threads=self.threads,
-                workspace=self._workspace,
-            )
-        plainly = (estimate, noisy, groups, stages, self.config, box)
-        if self._wants_gradients(estimate, noisy):
-            return plain.run_stages(*plainly, project_last=project_last)
-        return tiles.run_stages(*plainly, project_last=project_last, memory=self.max_memory)
 
     def _wants_gradients(self, *planes: Tensor) -> bool:
         """Tell whether autograd records what is done with these planes."""
@@ -247,7 +220,7 @@ class NLNet(nn.Module):
         )
 
     def export_refinement(self) -> RefinementFunctions | None:
-        """Return the present values of what follows the stages, if anything does."""
+        """Return the present values of the refinement, if there is one that depends on sigma."""
         return self.refinement.export() if isinstance(self.refinement, RefinementNet) else None
 
     def _uses_engine(self, like: Tensor) -> bool:

@@ -21,6 +21,7 @@ from nlnet.arrays import Box, FloatArray
 from nlnet.network import color, potentials
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
+from nlnet.network.parameters import StageParameters
 
 
 class StageTensors(NamedTuple):
@@ -30,6 +31,11 @@ class StageTensors(NamedTuple):
     group_weights: Tensor
     coefficients: Tensor
     step_size: Tensor
+
+    def export(self) -> StageParameters:
+        """Return them as plain arrays on the CPU."""
+        filters, weights, coefficients = (tensor.detach().cpu().numpy() for tensor in self[:3])
+        return StageParameters(filters, weights, coefficients, self.step_size.item())
 
 
 def run_stages(

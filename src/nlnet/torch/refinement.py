@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +40,8 @@ class RefinementTensors(NamedTuple):
     step_size: Tensor
     image_scale: Tensor
     change_scale: Tensor
-    layers: Mapping[str, LayerTensors]
+    layers: Sequence[LayerTensors]
+    """In the order of `RefinementConfig.layers`."""
 
 
 def refine(
@@ -69,36 +70,32 @@ def refine(
     return (1 - step_size) * estimate + step_size * noisy - values.change_scale * change
 
 
-def _run_layers(
-    planes: Tensor, layers: Mapping[str, LayerTensors], config: RefinementConfig
-) -> Tensor:
-    def convolve(name: str, planes: Tensor, stride: int = 1) -> Tensor:
-        weights, biases = layers[name]
+def _run_layers(planes: Tensor, layers: Sequence[LayerTensors], config: RefinementConfig) -> Tensor:
+    following = iter(layers)
+
+    def convolve(planes: Tensor, stride: int = 1) -> Tensor:
+        weights, biases = next(following)
         padding = weights.shape[-1] // 2 if stride == 1 else 0
         if len(biases) == 1:
             return functional.conv2d(planes, weights, biases[0], stride, padding)
         result = functional.conv2d(planes, weights, None, stride, padding)
         return result + biases.to(result.dtype)[:, :, None, None]
 
-    def blocks(name: str, count: int, planes: Tensor) -> Tensor:
-        for block in range(count):
-            inner = functional.relu(convolve(f"{name}.{block}.first", planes))
-            planes = planes + convolve(f"{name}.{block}.second", inner)
+    def run_blocks(planes: Tensor, count: int) -> Tensor:
+        for _ in range(count):
+            planes = planes + convolve(functional.relu(convolve(planes)))
         return planes
 
     # Convolutions are several times as fast if all channels of a pixel are next to each other.
-    planes = convolve("head", planes.contiguous(memory_format=torch.channels_last))
-    levels = range(len(config.widths))
-    ends = []
-    for level in levels:
-        if level > 0:
-            planes = convolve(f"halve.{level}", planes, stride=2)
-        planes = blocks(f"down.{level}", config.down[level], planes)
-        ends.append(planes)
-    for level in reversed(levels[:-1]):
-        larger = functional.pixel_shuffle(convolve(f"double.{level}", planes), 2)
-        planes = blocks(f"up.{level}", config.up[level], ends[level] + larger)
-    return convolve("tail", functional.relu(planes))
+    planes = convolve(planes.contiguous(memory_format=torch.channels_last))
+    ends: list[Tensor] = []
+    for count in config.down:
+        ends.append(run_blocks(convolve(planes, stride=2) if ends else planes, count))
+        planes = ends[-1]
+    for end, count in zip(ends[-2::-1], config.up[::-1], strict=True):
+        larger = functional.pixel_shuffle(convolve(planes), 2)
+        planes = run_blocks(end + larger, count)
+    return convolve(functional.relu(planes))
 
 
 def _center(channels: int, gray: float, like: Tensor) -> Tensor:
@@ -121,12 +118,8 @@ class FixedRefinement(nn.Module):
 
     def forward(self, estimate: Tensor, noisy: Tensor, sigmas: Tensor | None = None) -> Tensor:
         """Refine working planes whose noise is `REFERENCE_SIGMA`."""
-        layers = {
-            shape.name: LayerTensors(weights, biases[None])
-            for shape, weights, biases in zip(
-                self.config.layers(self.channels), self.weights, self.biases, strict=True
-            )
-        }
+        pairs = zip(self.weights, self.biases, strict=True)
+        layers = [LayerTensors(weights, biases[None]) for weights, biases in pairs]
         one = noisy.new_ones(())
         values = RefinementTensors(self.step_size, one, one, layers)
         center = _center(self.channels, self._center, noisy)
@@ -167,12 +160,12 @@ class RefinementNet(nn.Module):
             sigmas = noisy.new_full((1,), REFERENCE_SIGMA)
         nearest = sigmas.clamp(*self._limits)
         place = torch.log(nearest / REFERENCE_SIGMA).to(noisy)[:, None]  # (B, 1)
-        layers = {}
+        layers = []
         for spec in self.config.layers(self.channels):
             biases = self._value(spec.name, "biases")[None]
             if spec.varies:
                 biases = biases + place * self._value(spec.name, "slopes")
-            layers[spec.name] = LayerTensors(self._value(spec.name, "weights"), biases)
+            layers.append(LayerTensors(self._value(spec.name, "weights"), biases))
         step_size = self.values["step_size"]
         scales = [scales_at(sigma) for sigma in nearest.tolist()]
         # The scales are for images whose noise is the reference; here it is not.
@@ -213,22 +206,16 @@ class RefinementNet(nn.Module):
 def initial_refinement(config: RefinementConfig, channels: int, seed: int) -> RefinementFunctions:
     """Return a refinement to begin training with: random weights, and half of the noisy image.
 
-    The second convolutions of the blocks and the last layer begin small, so that a deep network
-    begins as a shallow one; R begins without the estimate.
+    R begins without the estimate.
     """
     rng = np.random.default_rng(seed)
     tensors = {name: values.copy() for name, values in blank(config, channels).tensors.items()}
-    for shape in config.layers(channels):
-        _, in_channels, rows, columns = shape.weights
-        bound = 1 / np.sqrt(in_channels * rows * columns)
-        weights = rng.uniform(-bound, bound, shape.weights).astype(np.float32)
-        if shape.name.endswith("second"):
-            weights *= np.float32(0.3)
-        elif shape.name == "tail":
-            weights *= np.float32(0.1)
-        elif shape.name == "head":
-            weights[:, : 4 * channels] = 0
-        tensors[f"{shape.name}.weights"] = weights
+    specs = config.layers(channels)
+    for spec in specs:
+        bound = 1 / np.sqrt(math.prod(spec.weights[1:]))
+        weights = rng.uniform(-bound, bound, spec.weights).astype(np.float32)
+        tensors[f"{spec.name}.weights"] = weights * np.float32(spec.initial_scale)
+    tensors[f"{specs[0].name}.weights"][:, : 4 * channels] = 0
     tensors["step_size"][0] = 0.5
     return RefinementFunctions(config, channels, tensors)
 

@@ -61,13 +61,7 @@ class NLNetStage(nn.Module):
     def export(self, place: float = 0.0) -> StageParameters:
         """Return the present values as plain float32 arrays."""
         with torch.no_grad():
-            filters, weights, coefficients, step_size = self.tensors(place)
-        return StageParameters(
-            filters.detach().cpu().numpy(),
-            weights.detach().cpu().numpy(),
-            coefficients.detach().cpu().numpy(),
-            step_size.item(),
-        ).astype(np.float32)
+            return self.tensors(place).export().astype(np.float32)
 
 
 def _normalized(mix: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from nlnet.atomic import write_atomically
-from nlnet.errors import ModelError, NLNetError, cannot
+from nlnet.errors import ModelError, NLNetError, trying
 from nlnet.training.settings import TrainingSettings, settings_from_mapping
 
 FILE_NAME = "checkpoint.pt"
@@ -77,10 +77,8 @@ def load_checkpoint(run: Path) -> Checkpoint:
         If it is damaged, or of another version.
     """
     path = run / FILE_NAME
-    try:
+    with trying(f"read the checkpoint {str(path)!r}"):
         content = path.read_bytes()
-    except OSError as error:
-        raise cannot(f"read the checkpoint {str(path)!r}", error) from error
     try:
         held = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         version = held["version"]

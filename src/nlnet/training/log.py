@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nlnet.atomic import write_atomically
-from nlnet.errors import InputError, cannot
+from nlnet.errors import InputError, trying
 
 FILE_NAME = "log.jsonl"
 
@@ -26,10 +26,8 @@ class RunLog:
 
     def __init__(self, run: Path, lines: int) -> None:
         self._path = run / FILE_NAME
-        try:
+        with trying(f"read {str(self._path)!r}"):
             held = self._path.read_bytes() if self._path.is_file() else b""
-        except OSError as error:
-            raise cannot(f"read {str(self._path)!r}", error) from error
         kept = b"".join(held.splitlines(keepends=True)[:lines])
         if kept != held:
             write_atomically(self._path, kept)
@@ -37,11 +35,8 @@ class RunLog:
     def write(self, entry: dict[str, Any]) -> None:
         """Add one line."""
         line = json.dumps(entry) + "\n"
-        try:
-            with self._path.open("a") as stream:
-                stream.write(line)
-        except OSError as error:
-            raise cannot(f"write {str(self._path)!r}", error) from error
+        with trying(f"write {str(self._path)!r}"), self._path.open("a") as stream:
+            stream.write(line)
 
 
 def read_log(run: Path) -> list[dict[str, Any]]:
@@ -55,10 +50,8 @@ def read_log(run: Path) -> list[dict[str, Any]]:
         If it is not a log, or has no line yet.
     """
     path = run / FILE_NAME if run.is_dir() else run
-    try:
+    with trying(f"read the log {str(path)!r}"):
         lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot(f"read the log {str(path)!r}", error) from error
     entries = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -22,8 +22,8 @@ def negative_psnr(images: Tensor, clean: Tensor) -> Tensor:
 def negative_psnr_near(images: Tensor, clean: Tensor, errors: Tensor) -> Tensor:
     """Return the tangents of the negative PSNR where the mean squared errors are the given ones.
 
-    For pieces of an image: the mean of the tangents at the error of the whole is the whole's, where
-    the mean of the pieces' PSNRs would count most what is smooth, and has little error.
+    For pieces of an image, with the error of the whole image: the mean over the pieces is then the
+    PSNR of the whole. A mean of the pieces' own PSNRs would be ruled by the smoothest of them.
 
     Examples
     --------

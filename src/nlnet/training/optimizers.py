@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,65 +17,65 @@ LBFGS_HISTORY = 50
 LINE_SEARCH_EVALUATIONS = 25
 
 
-class Optimizer(Protocol):
-    """What training asks of an optimiser."""
+class Optimizer:
+    """What training asks of an optimiser: here one of torch's, with rates that decay.
 
-    def step(self, closure: Callable[[], Tensor]) -> float:
-        """Take one step, and return the loss before it; `closure` gives loss and gradients."""
-
-    def set_share(self, share: float) -> None:
-        """Tell which share of the phase is done; rates decay with it."""
-
-    @property
-    def rate(self) -> float:
-        """The present rate, for the log."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on."""
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from such a state."""
-
-
-class Adam:
-    """Adam with rates that decay along a cosine: one for arrays, one for single values."""
+    Parameters
+    ----------
+    inner : torch.optim.Optimizer
+        What takes the steps.
+    rates : sequence of float
+        The rate of each of its groups of parameters, where the phase begins.
+    final : float
+        Share of the rates that is left at its end; on the way they follow a cosine.
+    """
 
     def __init__(
-        self, arrays: Iterable[Tensor], scalars: Iterable[Tensor], settings: PhaseSettings
+        self, inner: torch.optim.Optimizer, rates: Sequence[float] = (), final: float = 1.0
     ) -> None:
-        self._settings = settings
-        self._bases = (settings.rate, settings.scalar_rate)
-        self._inner = torch.optim.Adam([{"params": list(arrays)}, {"params": list(scalars)}])
+        self._inner, self._rates, self._final = inner, rates, final
         self.set_share(0.0)
 
     def step(self, closure: Callable[[], Tensor]) -> float:
-        """Take one step on the closure's gradients."""
+        """Take one step, and return the loss before it; `closure` gives loss and gradients."""
         loss = closure()
         self._inner.step()
         return float(loss)
 
     def set_share(self, share: float) -> None:
         """Set the rates for this share of the phase."""
-        final = self._settings.final_rate
-        factor = final + (1 - final) * 0.5 * (1 + math.cos(math.pi * share))
-        for base, group in zip(self._bases, self._inner.param_groups, strict=True):
-            group["lr"] = base * factor
+        factor = self._factor(share)
+        for rate, group in zip(self._rates, self._inner.param_groups, strict=False):
+            group["lr"] = rate * factor
+
+    def _factor(self, share: float) -> float:
+        return self._final + (1 - self._final) * 0.5 * (1 + math.cos(math.pi * share))
 
     @property
     def rate(self) -> float:
-        """Rate of the mixtures and filters."""
+        """The present rate, for the log: that of the first group."""
         return float(self._inner.param_groups[0]["lr"])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the moments and rates."""
+        """Return all that is needed to go on."""
         return self._inner.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the moments and rates."""
+        """Go on from such a state."""
         self._inner.load_state_dict(state)
 
 
-class Muon:
+class Adam(Optimizer):
+    """Adam with two rates: one for arrays, one for single values."""
+
+    def __init__(
+        self, arrays: Iterable[Tensor], scalars: Iterable[Tensor], settings: PhaseSettings
+    ) -> None:
+        inner = torch.optim.Adam([{"params": list(arrays)}, {"params": list(scalars)}])
+        super().__init__(inner, (settings.rate, settings.scalar_rate), settings.final_rate)
+
+
+class Muon(Optimizer):
     """Momentum whose steps are orthogonalised, for the weights of convolutions; Adam for the rest.
 
     A convolution's weights are a matrix, outputs x inputs. The step is not along its momentum, but
@@ -93,16 +93,15 @@ class Muon:
     def __init__(
         self, matrices: Iterable[Tensor], others: Iterable[Tensor], settings: PhaseSettings
     ) -> None:
-        self._settings = settings
         self._matrices = list(matrices)
         self._momenta = [torch.zeros_like(parameter) for parameter in self._matrices]
-        self._others = torch.optim.Adam(list(others), betas=(0.9, 0.95))
-        self.set_share(0.0)
+        self._ratio = settings.rate / settings.scalar_rate
+        inner = torch.optim.Adam(list(others), betas=(0.9, 0.95))
+        super().__init__(inner, (settings.scalar_rate,), settings.final_rate)
 
     def step(self, closure: Callable[[], Tensor]) -> float:
         """Take one step on the closure's gradients."""
-        loss = closure()
-        self._others.step()
+        loss = super().step(closure)
         with torch.no_grad():
             for parameter, momentum in zip(self._matrices, self._momenta, strict=True):
                 assert parameter.grad is not None
@@ -113,31 +112,25 @@ class Muon:
                 length = self.rate * math.sqrt(max(1.0, rows / columns))
                 parameter.mul_(1 - self._DECAY * self.rate)
                 parameter.sub_(length * direction.reshape(parameter.shape))
-        return float(loss)
+        return loss
 
-    def set_share(self, share: float) -> None:
-        """Set the rates for this share of the phase."""
-        final = self._settings.final_rate
-        factor = final + (1 - final) * 0.5 * (1 + math.cos(math.pi * share))
-        factor *= min(1.0, 0.01 + share / self._WARM_UP)
-        for group in self._others.param_groups:
-            group["lr"] = self._settings.scalar_rate * factor
+    def _factor(self, share: float) -> float:
+        return super()._factor(share) * min(1.0, 0.01 + share / self._WARM_UP)
 
     @property
     def rate(self) -> float:
         """Rate of the convolutions' weights, which keeps its ratio to that of all else."""
-        ratio = self._settings.rate / self._settings.scalar_rate
-        return ratio * float(self._others.param_groups[0]["lr"])
+        return self._ratio * super().rate
 
     def state_dict(self) -> dict[str, Any]:
         """Return the moments and rates."""
-        return {"momenta": self._momenta, "others": self._others.state_dict()}
+        return {"momenta": self._momenta, "others": super().state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the moments and rates."""
         for momentum, saved in zip(self._momenta, state["momenta"], strict=True):
             momentum.copy_(saved)
-        self._others.load_state_dict(state["others"])
+        super().load_state_dict(state["others"])
 
 
 def orthogonalized(matrix: Tensor) -> Tensor:
@@ -168,7 +161,7 @@ class _Evaluation(NamedTuple):
     gradient: Tensor
 
 
-class LBFGS:
+class LBFGS(Optimizer):
     """L-BFGS with a strong Wolfe line search, as published; a step is one iteration.
 
     torch keeps the history from call to call, so many calls of one iteration are the same as one
@@ -178,7 +171,7 @@ class LBFGS:
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
         self._parameters = list(parameters)
-        self._inner = torch.optim.LBFGS(
+        inner = torch.optim.LBFGS(
             self._parameters,
             max_iter=1,
             max_eval=1 + LINE_SEARCH_EVALUATIONS,
@@ -187,35 +180,20 @@ class LBFGS:
             history_size=LBFGS_HISTORY,
             line_search_fn="strong_wolfe",
         )
+        super().__init__(inner)  # its rate is always 1, the length that the line search tries first
         self._seen: list[_Evaluation] = []
 
     def step(self, closure: Callable[[], Tensor]) -> float:
         """Take one iteration on a loss that must be the same function in every call."""
         before = flatten(self._parameters)
         remembering = functools.partial(self._evaluate, closure)
-        loss: Tensor = self._inner.step(remembering)  # type: ignore[no-untyped-call]
+        loss = self._inner.step(remembering)  # type: ignore[arg-type]
         after = flatten(self._parameters)
         if torch.equal(before, after):
             # No better point in this direction: without its history it tries the steepest next.
             self._inner.state.clear()
         self._seen = [seen for seen in self._seen if torch.equal(seen.point, after)]
         return float(loss)
-
-    def set_share(self, share: float) -> None:
-        """Do nothing: the line search finds the step lengths."""
-
-    @property
-    def rate(self) -> float:
-        """Always 1, the length that the line search tries first."""
-        return 1.0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the history of steps and gradients."""
-        return self._inner.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the history of steps and gradients."""
-        self._inner.load_state_dict(state)
 
     def _evaluate(self, closure: Callable[[], Tensor]) -> Tensor:
         point = flatten(self._parameters)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from nlnet.errors import FileError, InputError, cannot
+from nlnet.errors import FileError, InputError, trying
 from nlnet.evaluation.datasets import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
 from nlnet.training.lock import LOCK_NAME, sole_writer
@@ -78,10 +78,8 @@ def _open_run(
         raise FileError(
             f"There is no run in {str(run)!r} to go on with; without --resume one begins there."
         )
-    try:
+    with trying(f"make the folder {str(run)!r}"):
         run.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot(f"make the folder {str(run)!r}", error) from error
     held.enter_context(sole_writer(run))
     begun = (run / FILE_NAME).exists()
     if begun and not resume:

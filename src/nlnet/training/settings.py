@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,10 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+Rule = tuple[str, bool, str]
+"""The name of a setting, whether it can be used, and what it must be."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +71,8 @@ class PhaseSettings:
     final_rate: float = 0.01
     average: float = 0.0
 
-    def rules(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield, for each number, its name, whether it can be used, and what it must be."""
+    def rules(self) -> Iterator[Rule]:
+        """Yield what its numbers must be."""
         yield "epochs", self.epochs >= 0, "at least 0"
         yield "batch", self.batch >= 1, "at least 1"
         yield "rate", 0 < self.rate < math.inf, "above 0 and finite"
@@ -95,8 +100,8 @@ class RefinementSettings(PhaseSettings):
     often: tuple[float, ...] = ()
     bfloat16: bool = False
 
-    def rules(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield, for each number, its name, whether it can be used, and what it must be."""
+    def rules(self) -> Iterator[Rule]:
+        """Yield what its numbers must be."""
         yield from super().rules()
         yield "optimizer", self.optimizer == "muon", "muon"
         yield "cut", self.cut >= 1, "at least 1"
@@ -135,61 +140,57 @@ class TrainingSettings:
     refinement: RefinementSettings = dataclasses.field(default_factory=RefinementSettings)
 
     def __post_init__(self) -> None:
-        for name, value, holds, wanted in self._rules():
+        for name, holds, wanted in self._rules():
             if not holds:
+                value = operator.attrgetter(name)(self)
                 raise InputError(f"The setting {name!r} is {value!r}, but must be {wanted}.")
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the recipe as plain values."""
         return {**dataclasses.asdict(self), "network": self.network.to_mapping()}
 
-    def _rules(self) -> Iterator[tuple[str, object, bool, str]]:
-        yield "name", self.name, bool(self.name), "a word"
+    def _rules(self) -> Iterator[Rule]:
+        yield "name", bool(self.name), "a word"
         yield from self._sigma_rules()
-        yield "seed", self.seed, self.seed >= 0, "at least 0"
-        every = self.validate_every
-        yield "validate_every", every, every >= 1, "at least 1"
-        minutes = self.checkpoint_minutes
-        yield "checkpoint_minutes", minutes, 0 <= minutes < math.inf, "at least 0 and finite"
+        yield "seed", self.seed >= 0, "at least 0"
+        yield "validate_every", self.validate_every >= 1, "at least 1"
+        yield "checkpoint_minutes", 0 <= self.checkpoint_minutes < math.inf, "at least 0 and finite"
         patch = self.network.patch_size
-        yield "data.crop", self.data.crop, self.data.crop >= patch, f"at least the patch's {patch}"
-        yield "data.folders", self.data.folders, bool(self.data.folders), "one or more"
-        yield "data.crops", self.data.crops, self.data.crops >= 1, "at least 1"
+        yield "data.crop", self.data.crop >= patch, f"at least the patch's {patch}"
+        yield "data.folders", bool(self.data.folders), "one or more"
+        yield "data.crops", self.data.crops >= 1, "at least 1"
         for phase in ("greedy", "joint", "refinement"):
-            settings: PhaseSettings = getattr(self, phase)
-            for key, holds, wanted in settings.rules():
-                yield f"{phase}.{key}", getattr(settings, key), holds, wanted
-        for phase in ("greedy", "joint"):
-            optimizer = getattr(self, phase).optimizer
-            yield f"{phase}.optimizer", optimizer, optimizer != "muon", "adam or lbfgs"
+            for name, holds, wanted in getattr(self, phase).rules():
+                yield f"{phase}.{name}", holds, wanted
+        yield "greedy.optimizer", self.greedy.optimizer != "muon", "adam or lbfgs"
+        yield "joint.optimizer", self.joint.optimizer != "muon", "adam or lbfgs"
         yield from self._refinement_rules()
         epochs = self.joint.epochs + self.refinement.epochs
         if self.start is None and epochs == 0:
             epochs = self.greedy.epochs
-        yield "joint.epochs", epochs, epochs >= 1, "at least 1, for nothing else is trained"
+        yield "joint.epochs", epochs >= 1, "at least 1, for nothing else is trained"
 
-    def _refinement_rules(self) -> Iterator[tuple[str, object, bool, str]]:
-        epochs, sizes = self.refinement.epochs, self.network.refinement
-        fits = (epochs > 0) == (sizes is not None)
-        yield "refinement.epochs", epochs, fits, "above 0 just where the network has a refinement"
+    def _refinement_rules(self) -> Iterator[Rule]:
+        sizes, cut, crop = self.network.refinement, self.refinement.cut, self.data.crop
+        fits = (self.refinement.epochs > 0) == (sizes is not None)
+        yield "refinement.epochs", fits, "above 0 just where the network has a refinement"
         if sizes is not None:
-            cut, unit, crop = self.refinement.cut, sizes.unit, self.data.crop
-            yield "sigmas", self.sigmas, bool(self.sigmas), "given, for a refinement"
-            fits = cut % unit == 0 and cut <= crop
-            yield "refinement.cut", cut, fits, f"a multiple of {unit}, at most the crop's {crop}"
-            single = self.precision == "float32"
-            yield "precision", self.precision, single, "float32, for a refinement"
+            yield "sigmas", bool(self.sigmas), "given, for a refinement"
+            fits = cut % sizes.unit == 0 and cut <= crop
+            wanted = f"a multiple of {sizes.unit}, at most the crop's {crop}"
+            yield "refinement.cut", fits, wanted
+            yield "precision", self.precision == "float32", "float32, for a refinement"
 
-    def _sigma_rules(self) -> Iterator[tuple[str, object, bool, str]]:
+    def _sigma_rules(self) -> Iterator[Rule]:
         if self.sigma is not None:
-            yield "sigma", self.sigma, 0 < self.sigma <= 255, "above 0 and at most 255"
-            yield "sigmas", self.sigmas, not self.sigmas, "left out beside sigma"
+            yield "sigma", 0 < self.sigma <= 255, "above 0 and at most 255"
+            yield "sigmas", not self.sigmas, "left out beside sigma"
             return
-        yield "sigma", None, bool(self.sigmas), "given, or sigmas"
-        yield "sigmas", self.sigmas, are_sigmas(self.sigmas), SIGMAS_WANTED
-        yield "start", self.start, self.start is not None, "a model, for sigmas"
+        yield "sigma", bool(self.sigmas), "given, or sigmas"
+        yield "sigmas", are_sigmas(self.sigmas), SIGMAS_WANTED
+        yield "start", self.start is not None, "a model, for sigmas"
         adam = self.joint.optimizer == "adam" and self.data.fresh
-        yield "joint.optimizer", self.joint.optimizer, adam, "adam on fresh crops, for sigmas"
+        yield "joint.optimizer", adam, "adam on fresh crops, for sigmas"
 
     @property
     def last_phase(self) -> int:

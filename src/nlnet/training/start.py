@@ -9,7 +9,6 @@ import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError
-from nlnet.model.family import Family
 from nlnet.model.loading import load_model, select_model
 from nlnet.model.model import Model
 from nlnet.network import color
@@ -29,13 +28,19 @@ def starting_parameters(settings: TrainingSettings) -> tuple[tuple[StageParamete
     """
     config, start = settings.network, settings.start
     if start is None:
-        sets = [initial_parameters(config)]
-    elif settings.sigma is not None:
+        return blank_parameters(settings)
+    if settings.sigma is not None:
         sets = [adapt_model(select_model(start, settings.sigma), config, settings.sigma)]
     else:
         near = (select_model(start, sigma) for sigma in settings.sigmas)
         sets = [adapt_model(model, config, REFERENCE_SIGMA) for model in near]
     return tuple(tuple(stage.astype(settings.precision) for stage in stages) for stages in sets)
+
+
+def blank_parameters(settings: TrainingSettings) -> tuple[tuple[StageParameters, ...], ...]:
+    """Return the standard start, of the recipe's precision, once for each of its sigmas."""
+    stages = initial_parameters(settings.network)
+    return (tuple(s.astype(settings.precision) for s in stages),) * max(1, len(settings.sigmas))
 
 
 def starting_refinement(settings: TrainingSettings) -> RefinementFunctions | None:
@@ -49,9 +54,12 @@ def starting_refinement(settings: TrainingSettings) -> RefinementFunctions | Non
     begun = initial_refinement(config.refinement, config.channels, settings.seed)
     if start is None:
         return begun
-    model = load_model(start)
-    known = model.refinement if isinstance(model, Family) else None
-    if known is None or known.config != config.refinement or known.channels > config.channels:
+    known = load_model(start).refinement
+    if (
+        not isinstance(known, RefinementFunctions)
+        or known.config != config.refinement
+        or known.channels > config.channels
+    ):
         raise ModelError(f"The model {start!r} to start from has no refinement of these sizes.")
     return known if known.channels == config.channels else color_refinement(known, begun)
 

@@ -19,7 +19,6 @@ import torch
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.model.family import Family
 from nlnet.model.model import Model
-from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, RunProgress
 from nlnet.training.data import CropSource, validation_batches
@@ -30,7 +29,7 @@ from nlnet.training.progress import Screen
 from nlnet.training.provenance import describe, earlier
 from nlnet.training.refinement import RefinementPhase
 from nlnet.training.settings import TrainingSettings
-from nlnet.training.start import starting_parameters, starting_refinement
+from nlnet.training.start import blank_parameters, starting_parameters, starting_refinement
 from nlnet.training.team import Team
 
 BEST_MODEL = "best.safetensors"
@@ -67,7 +66,7 @@ class Trainer:
     ) -> None:
         self._settings = settings
         self._pictures = pictures
-        self._run = run
+        self._run, self._best_path = run, run / BEST_MODEL
         self._stop = stop
         self._team = team
         self._screen = Screen(quiet=not team.is_rank_0)
@@ -75,18 +74,17 @@ class Trainer:
         self._commit = checkout_commit()
         if checkpoint is None:
             first = 0 if settings.start is None else settings.network.stages
-            parameters = team.broadcast(lambda: starting_parameters(settings))
-            refinement = team.broadcast(lambda: starting_refinement(settings))
-            self._progress = RunProgress(
-                phase=first, earlier=team.broadcast(lambda: earlier(settings))
+            parameters, refinement, told = team.broadcast(
+                lambda: (
+                    starting_parameters(settings),
+                    starting_refinement(settings),
+                    earlier(settings),
+                )
             )
+            self._progress = RunProgress(phase=first, earlier=told)
         else:
             # Only their shapes and precision matter.
-            refinement = None
-            blank = tuple(
-                stage.astype(settings.precision) for stage in initial_parameters(settings.network)
-            )
-            parameters = (blank,) * max(1, len(settings.sigmas))
+            parameters, refinement = blank_parameters(settings), None
             self._progress = checkpoint.progress
         self._network = NLNet(
             settings.network,
@@ -129,24 +127,18 @@ class Trainer:
         return True
 
     def _train_phase(self) -> bool:
-        phase = make_phase(
-            self._progress.phase, self._settings, self._network, self._crops, self._team
-        )
-        with contextlib.closing(phase):
-            return self._train_epochs(phase)
-
-    def _train_epochs(self, phase: Phase) -> bool:
         progress = self._progress
-        if self._phase_state is not None:
-            phase.load_state(self._phase_state)
-        epochs = phase.settings.epochs
-        done = progress.epoch * phase.steps + progress.step
-        self._screen.begin(phase.title, epochs, epochs * phase.steps, done)
-        while progress.epoch < epochs:
-            if not self._train_epoch(phase):
-                return False
-            self._finish_epoch(phase)
-        phase.keep_average()
+        parts = (self._settings, self._network, self._crops, self._team)
+        with contextlib.closing(make_phase(progress.phase, *parts)) as phase:
+            if self._phase_state is not None:
+                phase.load_state(self._phase_state)
+            epochs, done = phase.settings.epochs, progress.epoch * phase.steps + progress.step
+            self._screen.begin(phase.title, epochs, epochs * phase.steps, done)
+            while progress.epoch < epochs:
+                if not self._train_epoch(phase):
+                    return False
+                self._finish_epoch(phase)
+            phase.keep_average()
         return True
 
     def _train_epoch(self, phase: Phase) -> bool:
@@ -214,9 +206,8 @@ class Trainer:
         )
         facts = (settings.name, provenance, {"validation_psnr": round(score, 4)})
         if settings.sigma is None:
-            return Family(
-                settings.network, settings.sigmas, sets, *facts, self._network.export_refinement()
-            )
+            refinement = self._network.export_refinement()
+            return Family(settings.network, settings.sigmas, sets, *facts, refinement)
         return Model(settings.network, sets[0], settings.sigma, *facts)
 
     def _save(self, phase: Phase | None) -> None:
@@ -230,10 +221,6 @@ class Trainer:
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began_at
-
-    @property
-    def _best_path(self) -> Path:
-        return self._run / BEST_MODEL
 
 
 def make_phase(
