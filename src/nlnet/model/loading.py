@@ -163,10 +163,12 @@ def choose_model(
 
 def shipped_models() -> tuple[str, ...]:
     """Return the names of the models that come with nlnet, sorted."""
-    if not _WEIGHTS.is_dir():
-        return ()
-    names = (entry.name for entry in _WEIGHTS.iterdir())
-    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
+    return _names_in(_WEIGHTS)
+
+
+@functools.cache
+def _names_in(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in folder.glob(f"*{_SUFFIX}")))
 
 
 @functools.cache
