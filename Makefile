@@ -28,7 +28,7 @@ engine: $(RUNTIME)  ## build the engine, if its sources have changed
 	@$(BIN)/python -m engine.build
 
 $(DEVELOPMENT): $(RUNTIME)
-	$(INSTALL) -e '.[bench,dask,dev,import,plot,raw,train,web,zstd]'
+	$(INSTALL) -e '.[bench,dask,dev,fits,heic,import,jxl,plot,raw,train,web,zstd]'
 	@touch $@
 
 setup: $(DEVELOPMENT) engine  ## install everything for development and benchmarks into .venv

@@ -90,6 +90,20 @@ def tiff(array: np.ndarray, **options: Any) -> bytes:
     return stream.getvalue()
 
 
+def fits() -> bytes:
+    from astropy.io import fits
+
+    stream = io.BytesIO()
+    fits.HDUList([fits.PrimaryHDU(), fits.ImageHDU(gray8.astype(np.float32))]).writeto(stream)
+    return stream.getvalue()
+
+
+def npz() -> bytes:
+    stream = io.BytesIO()
+    np.savez_compressed(stream, gray8)
+    return stream.getvalue()
+
+
 def npy(array: np.ndarray) -> bytes:
     stream = io.BytesIO()
     np.save(stream, array)
@@ -162,8 +176,14 @@ SEEDS: dict[str, Callable[[], bytes]] = {
     "ppm": lambda: pillow(3, "ppm"),
     "ppm-plain": lambda: plain(rgb8),
     "npy": lambda: npy(rgb8),
+    "npz": npz,
+    "fits": fits,
+    "heic": (Path(__file__).parent / "data" / "turned.heic").read_bytes,
+    "jxl": lambda: images.encode(images.decode(rich_jpeg(), "a.jpg"), ".jxl"),
     "npy-stack": lambda: npy(np.asfortranarray(np.stack([floating] * 3))),
 }
+
+NEEDS = {"fits": "astropy", "heic": "pi_heif", "jxl": "pyjpegxl"}
 
 # Where (a share of the file, or a byte near its start), what to do, and with which bytes.
 place = st.one_of(st.floats(0, 1, exclude_max=True), st.integers(0, 200))
@@ -240,6 +260,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("kind", SEEDS)
 def test_damaged_files(reader: Reader, kind: str) -> None:
+    pytest.importorskip(NEEDS.get(kind, "numpy"))
     whole = SEEDS[kind]()
     assert reader.read(whole)[0] == "image"
 

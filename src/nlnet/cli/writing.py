@@ -26,8 +26,8 @@ def writing_options(arguments: argparse.Namespace) -> WritingOptions:
 
 def check_writes_images(arguments: argparse.Namespace) -> None:
     """Raise InputError if options for image files are given where none is written."""
-    for name in ("jpeg_quality", "webp_quality", "depth", "background"):
-        if getattr(arguments, name) is not None:
+    for name in ("jpeg_quality", "webp_quality", "avif_quality", "pyramid", "depth", "background"):
+        if getattr(arguments, name):
             raise InputError(
                 f"--{name.replace('_', '-')} is for image files, but the output is "
                 f"{arguments.output!r}."
@@ -53,6 +53,8 @@ WRITING = Group(
             whole_number,
         ),
         argument("--webp-quality Q", "from 1 to 100 (default: lossless)", whole_number),
+        argument("--avif-quality Q", "from 1 to 100 (default: lossless)", whole_number),
+        argument("--pyramid", "write TIFF as tiles, with smaller versions for viewers"),
         argument(
             "--depth",
             "bit depth to write, where white stays white; JPEG needs 8 for 16-bit images "

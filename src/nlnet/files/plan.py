@@ -15,7 +15,7 @@ from typing import TypeAlias
 from nlnet.errors import FileError, InputError, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images import SUFFIXES
-from nlnet.images.formats import OTHER_SUFFIXES
+from nlnet.images.formats import OTHER_SUFFIXES, result_suffix
 from nlnet.images.raw_files import has_raw_suffix
 
 Version: TypeAlias = tuple[int, int, int]
@@ -188,8 +188,8 @@ def _is_image(name: str) -> bool:
 
 
 def _renamed(place: Path) -> Path:
-    """Return the name of a result: a raw file becomes a picture."""
-    return place.with_suffix(".tif") if has_raw_suffix(place) else place
+    """Return the name of a result: a raw file becomes a picture, and HEIC is not written."""
+    return place.with_suffix(".tif" if has_raw_suffix(place) else result_suffix(place.suffix))
 
 
 def _is_same(path: Path, other: Path) -> bool:

@@ -19,7 +19,15 @@ from nlnet.atomic import write_atomically
 from nlnet.defaults import MAX_PIXELS
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile, PathLike, Source
-from nlnet.images.formats import SUFFIXES, Format, check_holds, format_of, read_source, recognize
+from nlnet.images.formats import (
+    SUFFIXES,
+    Format,
+    check_holds,
+    format_of,
+    read_source,
+    recognize,
+    result_suffix,
+)
 from nlnet.images.raw_files import RawFileError, has_raw_suffix, is_raw
 from nlnet.images.writing import (
     PLAIN,
@@ -129,8 +137,8 @@ def decode(data: bytes, name: str, *, max_pixels: int = MAX_PIXELS) -> ImageFile
 
 
 def suffix_of(data: bytes, name: str) -> str:
-    """Tell the suffix that fits a file by its first bytes; raise FileError if it is no image."""
-    return recognize(Source(name, data=data), io.BytesIO(data)).suffixes[0]
+    """Tell by a file's first bytes the suffix of what it becomes; FileError if it is no image."""
+    return result_suffix(recognize(Source(name, data=data), io.BytesIO(data)).suffixes[0])
 
 
 def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> None:
@@ -250,6 +258,12 @@ def _changes(image: ImageFile, target: Format, options: WritingOptions) -> list[
         said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
     if target.name == "AVIF" and depth_of(image, options) == "uint16":
         said.append("AVIF has 12 bits at most, so values are rounded")
+    lossy = image.metadata is not None and image.metadata.origin in ("AVIF", "HEIC")
+    if target.name == "AVIF" and lossy and options.avif_quality is None:
+        said.append(
+            "AVIF is written without loss, so it may be several times as large as its source; "
+            "--avif-quality 80 (avif_quality) makes it smaller"
+        )
     said += changed_values(image, options, target.name, keeps_white=target.white)
     return said
 

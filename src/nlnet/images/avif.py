@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyvips
 
@@ -62,7 +62,10 @@ class AvifCodec(VipsCodec):
             joined.set_type(pyvips.GValue.blob_type, _FIELDS[kind], prefix + data)
         joined.set_type(pyvips.GValue.gint_type, "orientation", metadata.orientation)
         bits = 8 if image.pixels.dtype.name == "uint8" else _MOST_BITS
-        encoded = self.save(joined, bitdepth=bits, keep="|".join(kept) or "none")
+        quality: dict[str, Any] = {"lossless": True}
+        if options.avif_quality is not None:
+            quality = {"Q": options.avif_quality, "subsample_mode": "off"}
+        encoded = self.save(joined, bitdepth=bits, keep="|".join(kept) or "none", **quality)
         return encoded if metadata.exif is None else self._with_exif(encoded, metadata.exif)
 
     def _with_exif(self, encoded: bytes, given: bytes) -> bytes:

@@ -8,7 +8,9 @@ import io
 import os
 import stat
 from collections.abc import Callable, Sequence
-from typing import BinaryIO, TypeAlias, overload
+from typing import Any, BinaryIO, TypeAlias, overload
+
+import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError, cannot
@@ -34,8 +36,8 @@ class ImageFile:
         The value of white, if the file says so and it is not that of the dtype.
     notes : tuple of str
         What was converted on reading, for people.
-    stacked : bool
-        Whether it is a page of a stack, even if the only one.
+    leading : tuple of int
+        How long the axes of pages are, if it is a page of a stack, even the only one.
     """
 
     pixels: Array
@@ -43,7 +45,20 @@ class ImageFile:
     metadata: Metadata | None = None
     data_range: float | None = None
     notes: tuple[str, ...] = ()
-    stacked: bool = False
+    leading: tuple[int, ...] = ()
+
+    @classmethod
+    def of_bands(cls, bands: Array, **more: Any) -> ImageFile:
+        """Return an image of (H, W, bands): one or three channels, and maybe alpha behind them."""
+        count = bands.shape[2]
+        pixels = bands[..., 0] if count < 3 else bands[..., :3]
+        return cls(pixels, bands[..., -1] if count in (2, 4) else None, **more)
+
+    @property
+    def bands(self) -> Array:
+        """Pixels and alpha as one array, (H, W, bands)."""
+        pixels = self.pixels.reshape(*self.pixels.shape[:2], -1)
+        return pixels if self.alpha is None else np.dstack([pixels, self.alpha])
 
     @property
     def channels(self) -> int:
@@ -127,3 +142,38 @@ class Source:
                 f"{self.name!r} has {width}x{height} pixels, but may have {limit / 1e6:g} million "
                 "at most; max_pixels (for commands --max-pixels) raises that limit."
             )
+
+    def stored_page(
+        self,
+        stream: BinaryIO,
+        kind: str,
+        start: int,
+        size: int,
+        decode: Callable[[bytes], ImageFile],
+    ) -> Pages:
+        """Return the only page, whose pixels lie in the file as they are.
+
+        Parameters
+        ----------
+        stream : binary stream
+            The file.
+        kind : str
+            What errors call the format.
+        start, size : int
+            Where the bytes of the pixels are, and how many.
+        decode : callable
+            Makes an image of them.
+        """
+        if stream.seek(0, os.SEEK_END) < start + size:
+            raise self.damaged(kind, "it is too short")
+
+        def read(index: int) -> ImageFile:
+            with self.open() as stream:
+                stream.seek(start)
+                data = stream.read(size)
+            try:
+                return decode(data)
+            except (ValueError, OverflowError) as error:
+                raise self.damaged(kind, error) from error
+
+        return Pages(1, read)

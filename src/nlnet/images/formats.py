@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
 import os
 import re
@@ -14,10 +15,12 @@ from nlnet.errors import FileError, InputError, cannot
 from nlnet.images.avif import AvifCodec
 from nlnet.images.bmp import BmpCodec
 from nlnet.images.content import ImageFile, PathLike, Source
+from nlnet.images.fits import FitsCodec
 from nlnet.images.gif import GifCodec
 from nlnet.images.jpeg import JpegCodec
+from nlnet.images.libraries import HeicCodec, JxlCodec
 from nlnet.images.netpbm import NetpbmCodec
-from nlnet.images.npy import NpyCodec
+from nlnet.images.npy import NpyCodec, NpzCodec
 from nlnet.images.png import PngCodec
 from nlnet.images.raw_files import RawFileError, raw_kind
 from nlnet.images.tiff import TiffCodec
@@ -35,8 +38,10 @@ class Codec(Protocol):
         """Return the bytes of a file."""
 
 
-_INTEGERS = ("int16", "int32", "uint32")
-_FLOATS = ("float16", "float32", "float64")
+_SHALLOW = ("uint8",)
+_ALL = ("uint8", "uint16", "int16", "int32", "uint32", "float16", "float32", "float64")
+_FITS_DEPTHS = tuple(depth for depth in _ALL if depth != "float16")
+_NO_IPTC = ("exif", "icc", "xmp")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Format:
 
     `metadata` lists the kinds of metadata it holds. `gray` tells whether gray images stay gray, and
     `white` whether a file can name its value of white. A format that is not `exact` changes pixels,
-    so messages do not suggest it.
+    or needs a library that may be missing, so messages do not suggest it.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Format:
         kind = "color" if image.channels == 3 else "gray"
         depth = depth_of(image, options)
         obstacles = {
+            "new images, as it is only read": not self.depths,
             f"{depth} values": depth not in self.depths,
             f"{kind} images": image.channels not in self.channels,
             "transparency": has_alpha(image, options) and not self.alpha,
@@ -91,111 +97,77 @@ class Format:
         return ""
 
 
-_NETPBM = NetpbmCodec()
+_PNG = PngCodec("PNG", "pngload", "pngsave")
+# Without `unlimited`, files with all rows in one compressed strip are refused from 50 MB on.
+_TIFF = TiffCodec("TIFF", "tiffload", "", load_options={"unlimited": True})
+_JPEG = JpegCodec("JPEG", "jpegload", "jpegsave")
+_WEBP = WebpCodec("WebP", "webpload", "webpsave")
+_AVIF = AvifCodec("AVIF", "heifload", "heifsave", {"compression": "av1"})
+_AVIF_START = rb".{4}ftyp(avi[fs]|mif1.{4}(.{4}){0,2}avif)"
+_GIF = GifCodec("GIF", "gifload", "gifsave", {"dither": 0.0, "effort": 10})
+_HEIC_START, _JXL_START = rb".{4}ftyp(hei|hev|mif1|msf1)", rb"\xff\x0a|\0\0\0\x0cJXL "
+_JXL_DEPTHS = ("uint8", "uint16", "float32")
+_RGB = functools.partial(Format, metadata=_NO_IPTC, gray=False)
+_BARE = functools.partial(Format, metadata=())
+_PLAIN = functools.partial(_BARE, codec=NetpbmCodec(), alpha=False, white=True)
+_FITS = functools.partial(_BARE, depths=_FITS_DEPTHS, stacks=True, white=True, exact=False)
 
 FORMATS = (
-    Format("PNG", (".png",), rb"\x89PNG\r\n\x1a\n", PngCodec("PNG", "pngload", "pngsave")),
+    Format("PNG", (".png",), rb"\x89PNG\r\n\x1a\n", _PNG),
+    Format("TIFF", (".tif", ".tiff"), rb"II[*+]\0|MM\0[*+]", _TIFF, _ALL, stacks=True),
     Format(
-        "TIFF",
-        (".tif", ".tiff"),
-        rb"II[*+]\0|MM\0[*+]",
-        # Otherwise files with all rows in one compressed strip are refused from 50 MB on.
-        TiffCodec("TIFF", "tiffload", "", load_options={"unlimited": True}),
-        depths=("uint8", "uint16", *_INTEGERS, *_FLOATS),
-        stacks=True,
+        "JPEG", (".jpg", ".jpeg"), rb"\xff\xd8\xff", _JPEG, _SHALLOW, alpha=False, max_side=65535
     ),
+    _RGB("WebP", (".webp",), rb"RIFF....WEBP", _WEBP, _SHALLOW, max_side=16383),
+    _RGB("AVIF", (".avif",), _AVIF_START, _AVIF, exact=False, max_side=16384),
+    _RGB("HEIC", (".heic", ".heif", ".hif"), _HEIC_START, HeicCodec(), depths=(), exact=False),
     Format(
-        "JPEG",
-        (".jpg", ".jpeg"),
-        rb"\xff\xd8\xff",
-        JpegCodec("JPEG", "jpegload", "jpegsave"),
-        depths=("uint8",),
-        alpha=False,
-        max_side=65535,
+        "JPEG XL", (".jxl",), _JXL_START, JxlCodec(), _JXL_DEPTHS, metadata=_NO_IPTC, exact=False
     ),
-    Format(
-        "WebP",
-        (".webp",),
-        rb"RIFF....WEBP",
-        WebpCodec("WebP", "webpload", "webpsave"),
-        depths=("uint8",),
-        metadata=("exif", "icc", "xmp"),
-        gray=False,
-        max_side=16383,
-    ),
-    Format(
-        "AVIF",
-        (".avif",),
-        rb".{4}ftyp(avi[fs]|mif1.{4}(.{4}){0,2}avif)",
-        AvifCodec("AVIF", "heifload", "heifsave", {"compression": "av1", "lossless": True}),
-        metadata=("exif", "icc", "xmp"),
-        gray=False,
-        exact=False,
-        max_side=16384,
-    ),
-    Format(
-        "GIF",
-        (".gif",),
-        rb"GIF8[79]a",
-        GifCodec("GIF", "gifload", "gifsave", {"dither": 0.0, "effort": 10}),
-        depths=("uint8",),
-        metadata=(),
-        exact=False,
-        max_side=65535,
-    ),
-    Format(
-        "BMP",
-        (".bmp",),
-        rb"BM.{4}",
-        BmpCodec(),
-        depths=("uint8",),
-        metadata=(),
-        max_side=2**15,
-    ),
-    Format(
-        "PGM",
-        (".pgm",),
-        rb"P[1245]\s",
-        _NETPBM,
-        channels=(1,),
-        alpha=False,
-        metadata=(),
-        white=True,
-    ),
-    Format(
-        "PPM", (".ppm",), rb"P[36]\s", _NETPBM, channels=(3,), alpha=False, metadata=(), white=True
-    ),
-    Format("PNM", (".pnm",), rb"P[12456]\s", _NETPBM, alpha=False, metadata=(), white=True),
-    Format(
-        "npy",
-        (".npy",),
-        rb"\x93NUMPY",
-        NpyCodec(),
-        depths=("uint8", "uint16", *_INTEGERS, *_FLOATS),
-        stacks=True,
-        metadata=(),
-        white=True,
+    _BARE("GIF", (".gif",), rb"GIF8[79]a", _GIF, _SHALLOW, exact=False, max_side=65535),
+    _BARE("BMP", (".bmp",), rb"BM.{4}", BmpCodec(), _SHALLOW, max_side=2**15),
+    _PLAIN("PGM", (".pgm",), rb"P[1245]\s", channels=(1,)),
+    _PLAIN("PPM", (".ppm",), rb"P[36]\s", channels=(3,)),
+    _PLAIN("PNM", (".pnm",), rb"P[12456]\s"),
+    _BARE("npy", (".npy",), rb"\x93NUMPY", NpyCodec(), _ALL, stacks=True, white=True),
+    _BARE("npz", (".npz",), rb"PK\x03\x04", NpzCodec(), _ALL, stacks=True, white=True, exact=False),
+    _FITS(
+        "FITS", (".fits", ".fit", ".fts"), rb"SIMPLE  =", FitsCodec(), channels=(1,), alpha=False
     ),
 )
 
 SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 """Suffixes of the files that can be read and written, in lower case."""
 
-_SIGNATURE_BYTES = 32
+_SIGNATURE_BYTES = 256
+_CONVERT = "convert it to PNG, TIFF or JPEG"
 _OTHERS: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "HEIC": (rb".{4}ftyp(hei|hev|mif1|msf1)", (".heic", ".heif", ".hif")),
     "JPEG 2000": (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", (".jp2", ".j2k", ".jpx")),
-    "JPEG XL": (rb"\xff\x0a|\0\0\0\x0cJXL ", (".jxl",)),
     "PSD": (rb"8BPS", (".psd",)),
     "OpenEXR": (rb"v/1\x01", (".exr",)),
     "Radiance HDR": (rb"#\?RADIANCE|#\?RGBE", (".hdr",)),
-    "FITS": (rb"SIMPLE  =", (".fits", ".fit")),
     "PDF": (rb"%PDF", (".pdf",)),
     "SVG": (rb"<svg|<\?xml.*<svg", (".svg",)),
     "PAM": (rb"P7\s", (".pam",)),
     "PFM": (rb"P[Ff]\s", (".pfm",)),
+    "HDF5": (rb"\x89HDF\r\n\x1a\n", (".h5", ".hdf5")),
+    "MRC": (rb".{208}MAP[ \0]", (".mrc",)),
+    "DICOM": (rb".{128}DICM", (".dcm",)),
+    "CZI": (rb"ZISRAWFILE", (".czi",)),
+    "ND2": (rb"\xda\xce\xbe\x0a", (".nd2",)),
+    "LIF": (rb"\x70\0\0\0.{4}\x2a", (".lif",)),
 }
 """Formats that are not read, so that messages can name them: how files begin, and names end."""
+
+LIBRARIES = {
+    "HDF5": "h5py.File({name})['DATASET'][()]",
+    "MRC": "mrcfile.read({name})",
+    "DICOM": "pydicom.dcmread({name}).pixel_array",
+    "CZI": "czifile.imread({name})",
+    "ND2": "nd2.imread({name})",
+    "LIF": "liffile.imread({name})",
+}
+"""How Python libraries read some of them as arrays."""
 
 OTHER_SUFFIXES = tuple(suffix for _, suffixes in _OTHERS.values() for suffix in suffixes)
 """Suffixes of images that are not read, in lower case."""
@@ -211,6 +183,17 @@ def format_of(path: PathLike) -> Format:
         f"{os.fspath(path)!r} has the suffix {suffix!r}, "
         f"but must have one of {', '.join(SUFFIXES)}."
     )
+
+
+def result_suffix(suffix: str) -> str:
+    """Return the suffix of what such a file becomes: HEIC, which is only read, becomes AVIF.
+
+    Examples
+    --------
+    >>> result_suffix(".png"), result_suffix(".heic")
+    ('.png', '.avif')
+    """
+    return suffix if format_of(f"image{suffix}").depths else ".avif"
 
 
 def read_source(source: Source, max_pixels: int) -> Sequence[ImageFile]:
@@ -249,12 +232,17 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
             return known
     for name, (signature, _) in _OTHERS.items():
         if re.match(signature, start, re.DOTALL):
-            raise FileError(
-                f"Cannot read {source.name!r}: {name} files are not supported; "
-                "convert it to PNG, TIFF or JPEG."
-            )
+            way = _in_python(name, source) if name in LIBRARIES else _CONVERT
+            raise FileError(f"Cannot read {source.name!r}: {name} files are not supported; {way}.")
     names = ", ".join(known.name for known in FORMATS)
     raise FileError(f"Cannot read {source.name!r}: it is none of {names}.")
+
+
+def _in_python(name: str, source: Source) -> str:
+    """Say how the array of a file gets into nlnet."""
+    call = LIBRARIES[name].format(name=repr(source.name))
+    library = call.partition(".")[0]
+    return f"in Python, with the library {library}: stack = {call}; nlnet.denoise_stack(stack)"
 
 
 def _rawpy_hint() -> str:

@@ -14,8 +14,15 @@ from nlnet.images.content import ImageFile
 from nlnet.images.exif import PREFIX as EXIF
 from nlnet.images.exif import Resolution
 from nlnet.images.ifd import Tags, read_directory, read_layout
-from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage
-from nlnet.images.metadata import LARGEST_SEGMENT, Metadata, Part, fits, fits_segment
+from nlnet.images.libvips import VipsCodec, VipsImage
+from nlnet.images.metadata import (
+    LARGEST_SEGMENT,
+    THUMBNAIL_NOTE,
+    Metadata,
+    Part,
+    fits,
+    fits_segment,
+)
 from nlnet.images.writing import WritingOptions
 
 _START = b"\xff\xd8"

@@ -12,9 +12,9 @@ import pyvips
 
 from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
-from nlnet.images import exif, xmp
+from nlnet.images import exif
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.metadata import Metadata
+from nlnet.images.metadata import Metadata, clean_metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
 VipsImage: TypeAlias = Any  # pyvips has no types
@@ -22,7 +22,6 @@ VipsImage: TypeAlias = Any  # pyvips has no types
 _COLOR_SPACES = {"b-w": 1, "grey16": 1, "srgb": 3, "rgb16": 3, "scrgb": 3}
 _OTHER_COLOR_SPACES = {"cmyk": "CMYK", "lab": "CIELAB", "labs": "CIELAB", "xyz": "XYZ"}
 _DEPTHS = ("uchar", "ushort", "short", "uint", "int", "float", "double")
-THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +65,14 @@ class VipsCodec:
         self, stream: BinaryIO, header: VipsImage
     ) -> tuple[Metadata, tuple[str, ...]]:
         """Return what the file says besides the pixels, and what of it is left out."""
-        return common_metadata(self.name, header)
+        found: bytes | None = get_field(header, "exif-data", None)
+        metadata = Metadata(
+            self.name,
+            exif=None if found is None else found.removeprefix(exif.PREFIX),
+            icc=get_field(header, "icc-profile-data", None),
+            xmp=get_field(header, "xmp-data", None),
+        )
+        return clean_metadata(metadata)
 
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
         """Put metadata into a file that libvips wrote without any."""
@@ -105,11 +111,7 @@ class VipsCodec:
 
     def decode(self, source: Source, header: VipsImage) -> ImageFile:
         """Decode the pixels, and tell alpha from them."""
-        channels = _COLOR_SPACES[header.interpretation]
-        bands = self.bands(source, header)
-        pixels = bands[..., 0] if channels == 1 else bands[..., :3]
-        alpha = bands[..., channels] if header.bands > channels else None
-        return ImageFile(pixels, alpha, notes=_notes(header))
+        return ImageFile.of_bands(self.bands(source, header), notes=_notes(header))
 
     def bands(self, source: Source, header: VipsImage) -> Array:
         """Decode the pixels, (H, W, bands)."""
@@ -144,29 +146,9 @@ def animation_error(source: Source, detail: str = "") -> InputError:
     )
 
 
-def common_metadata(name: str, header: VipsImage) -> tuple[Metadata, tuple[str, ...]]:
-    """Return EXIF, color profile and XMP as libvips found them, their bytes unchanged."""
-    found: bytes | None = get_field(header, "exif-data", None)
-    packet: bytes | None = get_field(header, "xmp-data", None)
-    small = other = False
-    if found is not None:
-        found, small = exif.without_thumbnail(found.removeprefix(exif.PREFIX))
-    if packet is not None:
-        packet, other = xmp.without_thumbnails(packet)
-    metadata = Metadata(
-        name,
-        exif=found,
-        icc=get_field(header, "icc-profile-data", None),
-        xmp=packet,
-    )
-    return metadata, (THUMBNAIL_NOTE,) if small or other else ()
-
-
 def assemble(image: ImageFile) -> VipsImage:
     """Join pixels and alpha into one libvips image."""
-    pixels = image.pixels.reshape(*image.pixels.shape[:2], -1)
-    bands = pixels if image.alpha is None else np.dstack([pixels, image.alpha])
-    return to_vips(bands, image.channels)
+    return to_vips(image.bands, image.channels)
 
 
 def to_vips(bands: Array, channels: int) -> VipsImage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from nlnet.images import photoshop, tiff_tags
+from nlnet.images import photoshop, tiff_tags, xmp
 from nlnet.images.exif import (
     DESCRIPTION,
     EXIF_DIRECTORY,
@@ -15,6 +15,7 @@ from nlnet.images.exif import (
     orientation_of,
     read_tags,
     resolution_of,
+    without_thumbnail,
 )
 from nlnet.images.ifd import ByteOrder, Tags
 
@@ -176,6 +177,20 @@ class Metadata:
             for name, data in sizes.items()
             if data is not None and not fits_segment(data)
         ]
+
+
+THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
+
+
+def clean_metadata(metadata: Metadata) -> tuple[Metadata, tuple[str, ...]]:
+    """Return metadata whose EXIF and XMP have no thumbnails, and what there is to say of it."""
+    found, packet, small, other = metadata.exif, metadata.xmp, False, False
+    if found is not None:
+        found, small = without_thumbnail(found)
+    if packet is not None:
+        packet, other = xmp.without_thumbnails(packet)
+    notes = (THUMBNAIL_NOTE,) if small or other else ()
+    return dataclasses.replace(metadata, exif=found, xmp=packet), notes
 
 
 def fits_segment(data: bytes) -> bool:

@@ -10,9 +10,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.content import ImageFile, Source
 from nlnet.images.writing import PLAIN, WritingOptions
 
 _CHANNELS = {b"P2": 1, b"P3": 3, b"P5": 1, b"P6": 3}
@@ -31,31 +30,28 @@ class NetpbmCodec:
         if start[:2] not in _CHANNELS:
             raise InputError(f"{source.name!r} is black and white (1 bit), but must be PGM or PPM.")
         header = _HEADER.match(start)
-        if header is None:
-            raise source.damaged(_NAME, "its header is wrong")
-        width, height, white = (int(number) for number in header.groups()[1:])
-        if min(width, height, white) < 1 or white > 65535:
+        width, height, white = map(int, header.groups()[1:]) if header else (0, 0, 0)
+        if header is None or min(width, height, white) < 1 or white > 65535:
             raise source.damaged(_NAME, "its header is wrong")
         source.check_pixels(width, height, max_pixels)
         shape = (height, width, _CHANNELS[header[1]])
-        # A plain sample takes at least a digit and a space, the last one only a digit.
+        dtype = _sample_dtype(white)
         plain = header[1] in _PLAIN
-        size = math.prod(shape) * (2 if plain else _sample_dtype(white).itemsize) - plain
-        if stream.seek(0, os.SEEK_END) < header.end() + size:
-            raise source.damaged(_NAME, "it is too short")
+        size = math.prod(shape) * dtype.itemsize
+        if plain:
+            # All that is left, in which a sample takes at least a digit and a space.
+            size = stream.seek(0, os.SEEK_END) - header.end()
+            if size < 2 * math.prod(shape) - 1:
+                raise source.damaged(_NAME, "it is too short")
 
-        def decode(index: int) -> ImageFile:
-            with source.open() as stream:
-                stream.seek(header.end())
-                read = _read_plain if plain else _read_binary
-                try:
-                    samples = read(stream, shape, white)
-                except (ValueError, OverflowError) as error:
-                    raise source.damaged(_NAME, "its samples are wrong") from error
-            pixels = samples[..., 0] if shape[2] == 1 else samples
-            return ImageFile(pixels, data_range=float(white))
+        def decode(data: bytes) -> ImageFile:
+            samples = np.frombuffer(data, dtype) if not plain else _plain(data, math.prod(shape))
+            if samples.max() > white:
+                raise ValueError("a sample is above white")
+            native = samples.reshape(shape).astype(dtype.newbyteorder("="))
+            return ImageFile.of_bands(native, data_range=float(white))
 
-        return Pages(1, decode)
+        return source.stored_page(stream, _NAME, header.end(), size, decode)
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a binary file."""
@@ -75,20 +71,7 @@ def _sample_dtype(white: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
     return np.dtype(np.uint8) if white < 256 else np.dtype(">u2")
 
 
-def _read_binary(stream: BinaryIO, shape: tuple[int, int, int], white: int) -> Array:
-    dtype = _sample_dtype(white)
-    data = stream.read(math.prod(shape) * dtype.itemsize)
-    samples = np.frombuffer(data, dtype).reshape(shape)
-    return _checked(samples, white)
-
-
-def _read_plain(stream: BinaryIO, shape: tuple[int, int, int], white: int) -> Array:
-    numbers = (int(word) for line in stream for word in line.split(b"#")[0].split())
-    samples = np.fromiter(numbers, np.uint32, math.prod(shape)).reshape(shape)
-    return _checked(samples, white)
-
-
-def _checked(samples: Array, white: int) -> Array:
-    if samples.max() > white:
-        raise ValueError("a sample is above white")
-    return samples.astype(np.uint8 if white < 256 else np.uint16)
+def _plain(data: bytes, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    """Return numbers in text, which may have comments to the end of a line."""
+    numbers = (int(word) for line in data.splitlines() for word in line.split(b"#")[0].split())
+    return np.fromiter(numbers, np.uint32, count)

@@ -1,6 +1,7 @@
-"""Arrays in ``.npy`` files: (H, W) for gray, (H, W, 3) for RGB, or a stack along a first axis.
+"""Arrays in ``.npy`` and ``.npz`` files: (H, W) for gray, (H, W, 3) for RGB, or stacks of them.
 
-With alpha there is one channel more: (H, W, 2) or (H, W, 4).
+With alpha there is one channel more: (H, W, 2) or (H, W, 4). The pages of a stack are counted by
+any number of axes before these.
 """
 
 from __future__ import annotations
@@ -10,25 +11,35 @@ import io
 import math
 import os
 import sys
-import warnings
+import zipfile
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.errors import InputError
+from nlnet.errors import InputError, NLNetError
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.ifd import ByteOrder
-from nlnet.images.metadata import Metadata
+from nlnet.images.metadata import Metadata, Part
 from nlnet.images.writing import PLAIN, WritingOptions
 
 _DTYPES = ("uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64")
-_SWAPPED: ByteOrder = ">" if sys.byteorder == "little" else "<"
+_ORDERS: tuple[ByteOrder, ByteOrder] = ("<", ">")
+_NATIVE, _SWAPPED = _ORDERS if sys.byteorder == "little" else _ORDERS[::-1]
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
+
+
+class _Layout(NamedTuple):
+    """What the header of an array says: `leading` axes count pages, of shape `page`."""
+
+    leading: tuple[int, ...]
+    page: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran: bool
 
 
 class NpyCodec:
@@ -36,85 +47,117 @@ class NpyCodec:
 
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
         """Check the header; pages are read from the file one by one."""
-        shape, fortran, dtype = _read_header(source, stream)
-        start = stream.tell()
-        if dtype.name not in _DTYPES:
-            raise InputError(
-                f"{source.name!r} holds {dtype} values, but must hold one of {', '.join(_DTYPES)}."
-            )
-        stacked, page_shape = _page_shape(source, shape)
+        layout = _read_layout(source, stream)
+        leading, page_shape, dtype, fortran = layout
+        start, count = stream.tell(), math.prod(leading)
         source.check_pixels(page_shape[1], page_shape[0], max_pixels)
-        count = shape[0] if stacked else 1
         page_size = math.prod(page_shape) * dtype.itemsize
         if stream.seek(0, os.SEEK_END) < start + count * page_size:
             raise source.damaged("npy", "it is too short")
+        metadata = Metadata("npy", byte_order=_NATIVE if dtype.isnative else _SWAPPED)
+
+        def read_bytes(place: int, size: int) -> Array:
+            with source.open() as stream:
+                stream.seek(place)
+                data = stream.read(size)
+            if len(data) < size:
+                raise source.damaged("npy", "it is too short")
+            return np.frombuffer(data, dtype)
 
         def decode(index: int) -> ImageFile:
-            with source.open() as stream:
-                if fortran:
-                    stream.seek(start)
-                    flat = np.frombuffer(stream.read(count * page_size), dtype)
-                    page = flat.reshape(shape[::-1]).T
-                    page = page[index] if stacked else page
-                else:
-                    stream.seek(start + index * page_size)
-                    data = stream.read(page_size)
-                    if len(data) < page_size:
-                        raise source.damaged("npy", "it is too short")
-                    page = np.frombuffer(data, dtype).reshape(page_shape)
-            image = _split(page.astype(dtype.newbyteorder("=")), stacked=stacked)
-            swapped = not dtype.isnative
-            metadata = Metadata("npy", byte_order=_SWAPPED) if swapped else None
-            return dataclasses.replace(image, metadata=metadata)
+            if fortran:
+                whole = read_bytes(start, count * page_size).reshape((*leading, *page_shape)[::-1])
+                page = whole.T[np.unravel_index(index, leading)] if leading else whole.T
+            else:
+                page = read_bytes(start + index * page_size, page_size).reshape(page_shape)
+            native = page.astype(dtype.newbyteorder("=")).reshape(*page_shape[:2], -1)
+            return ImageFile.of_bands(native, metadata=metadata, leading=leading)
 
         return Pages(count, decode)
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file with one array, in the byte order it had."""
-        arrays = [
-            page.pixels if page.alpha is None else np.dstack([page.pixels, page.alpha])
-            for page in pages
-        ]
         stream = io.BytesIO()
-        stacked = len(pages) > 1 or pages[0].stacked
-        array = np.stack(arrays) if stacked else arrays[0]
-        metadata = pages[0].metadata
-        if metadata is not None and metadata.origin == "npy":
-            array = array.astype(array.dtype.newbyteorder(metadata.byte_order))
-        np.lib.format.write_array(stream, array)
+        np.lib.format.write_array(stream, _joined(pages))
         return stream.getvalue()
 
 
-def _read_header(source: Source, stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+class NpzCodec(NpyCodec):
+    """The format of ``numpy.savez``, of one array that keeps its name."""
+
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+        """Unpack the only array, whose pixels all count as those of one image."""
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                names = archive.namelist()
+                if len(names) != 1:
+                    raise InputError(
+                        f"{source.name!r} holds {len(names)} arrays ({', '.join(names[:10])}), but "
+                        "must hold one; write the others to a file of their own."
+                    )
+                with archive.open(names[0]) as member:
+                    layout = _read_layout(source, member)
+                rows = layout.page[0] * math.prod(layout.leading)
+                source.check_pixels(layout.page[1], rows, max_pixels)
+                unpacked = Source(source.name, data=archive.read(names[0]))
+        except NLNetError:
+            raise
+        # What zipfile raises of a damaged archive is not said anywhere.
+        except Exception as error:
+            raise source.damaged("npz", error) from error
+        pages = super().read(unpacked, io.BytesIO(unpacked.data), max_pixels)
+        name = Part("", names[0].removesuffix(".npy").encode())
+
+        def decode(index: int) -> ImageFile:
+            page = pages[index]
+            assert page.metadata is not None
+            metadata = dataclasses.replace(page.metadata, origin="npz", parts=(name,))
+            return dataclasses.replace(page, metadata=metadata)
+
+        return Pages(len(pages), decode)
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of an archive."""
+        stream = io.BytesIO()
+        metadata = pages[0].metadata
+        name = "arr_0"
+        if metadata is not None and metadata.origin == "npz":
+            name = metadata.parts[0].data.decode()
+        arrays: dict[str, Any] = {name: _joined(pages)}
+        np.savez_compressed(stream, **arrays)
+        return stream.getvalue()
+
+
+def _joined(pages: Sequence[ImageFile]) -> Array:
+    """Return the pages as one array, with the axes and the byte order of the file they are from."""
+    first = pages[0]
+    arrays = [page.pixels if page.alpha is None else page.bands for page in pages]
+    leading = first.leading
+    if math.prod(leading) != len(pages) or (len(pages) > 1 and not leading):
+        leading = (len(pages),)
+    array: Array = np.stack(arrays).reshape(*leading, *arrays[0].shape)
+    metadata = first.metadata
+    if metadata is not None and metadata.origin in ("npy", "npz"):
+        array = array.astype(array.dtype.newbyteorder(metadata.byte_order))
+    return array
+
+
+def _read_layout(source: Source, stream: Any) -> _Layout:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            read = _HEADERS[np.lib.format.read_magic(stream)]
-            shape, fortran, dtype = read(stream)
+        shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(stream)](stream)
     # What a mangled header raises depends on where the mangling is.
     except Exception as error:
         raise source.damaged("npy", "its header is wrong") from error
     if any(side < 0 for side in shape):
         raise source.damaged("npy", f"its header says the shape {shape}")
-    return shape, fortran, dtype
-
-
-def _page_shape(source: Source, shape: tuple[int, ...]) -> tuple[bool, tuple[int, ...]]:
-    """Tell whether the first axis is one of pages, and return the shape of a page."""
-    channels = len(shape) >= 3 and 1 < shape[-1] <= 4
-    stacked = len(shape) > 2 + channels
-    page = shape[stacked:]
-    if len(page) != 2 + channels or 0 in shape:
+    if dtype.name not in _DTYPES:
+        raise InputError(
+            f"{source.name!r} holds {dtype} values, but must hold one of {', '.join(_DTYPES)}."
+        )
+    axes = 3 if len(shape) >= 3 and 1 < shape[-1] <= 4 else 2
+    if len(shape) < axes or 0 in shape:
         raise InputError(
             f"{source.name!r} holds an array of shape {shape}, but must hold (H, W), (H, W, 3), "
-            "these with one channel of alpha, or a stack of them along a first axis."
+            "these with one channel of alpha, or a stack of them along axes before."
         )
-    return stacked, page
-
-
-def _split(page: Array, *, stacked: bool) -> ImageFile:
-    if page.ndim == 2:
-        return ImageFile(page, stacked=stacked)
-    alpha = page[..., -1] if page.shape[-1] in (2, 4) else None
-    pixels = page[..., 0] if page.shape[-1] == 2 else page[..., :3]
-    return ImageFile(pixels, alpha, stacked=stacked)
+    return _Layout(shape[:-axes], shape[-axes:], dtype, fortran)

@@ -13,8 +13,8 @@ from typing import BinaryIO
 from nlnet.images import photoshop
 from nlnet.images.content import ImageFile, Source
 from nlnet.images.exif import METRES_PER_INCH, Resolution
-from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage, animation_error
-from nlnet.images.metadata import Metadata, Part, fits
+from nlnet.images.libvips import VipsCodec, VipsImage, animation_error
+from nlnet.images.metadata import THUMBNAIL_NOTE, Metadata, Part, fits
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHECKSUM_SIZE = 4

@@ -15,8 +15,8 @@ from nlnet.images import tiff_tags as tag
 from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.exif import resolution_of
 from nlnet.images.ifd import Entry, Layout, Tags, page_offsets, read_directory, read_layout
-from nlnet.images.libvips import THUMBNAIL_NOTE, VipsCodec, VipsImage, to_vips
-from nlnet.images.metadata import Metadata, Tiling
+from nlnet.images.libvips import VipsCodec, VipsImage, to_vips
+from nlnet.images.metadata import THUMBNAIL_NOTE, Metadata, Tiling
 from nlnet.images.tiff_writing import encode_pages
 from nlnet.images.writing import PLAIN, WritingOptions
 
@@ -104,6 +104,8 @@ class TiffCodec(VipsCodec):
             ]
         except _ERRORS as error:
             raise source.damaged(self.name) from error
+        if not kinds:
+            raise source.damaged(self.name, "it has no pages")
         numbers = [n for n, each in enumerate(kinds) if not each.reduced] or [0]
         kind = kinds[numbers[0]]
         _check_kind(source, kind)
@@ -133,8 +135,8 @@ class TiffCodec(VipsCodec):
                 with source.open() as stream:
                     metadata, notes = metadata_of(stream, index)
             notes = page.notes + _notes(kind) + notes
-            stacked = len(numbers) > 1
-            return dataclasses.replace(page, metadata=metadata, notes=notes, stacked=stacked)
+            leading = (len(numbers),) if len(numbers) > 1 else ()
+            return dataclasses.replace(page, metadata=metadata, notes=notes, leading=leading)
 
         return Pages(len(numbers), decode)
 
@@ -203,9 +205,9 @@ def _check_compression(source: Source, kind: _Kind) -> None:
             f"Cannot read {source.name!r}: it is a TIFF file of doubles that are compressed with a "
             "predictor, which is not supported; write it without one."
         )
-    if kind.compression in tiff_planes.DECOMPRESSORS:
-        tiff_planes.check_library(source.name, kind.compression)
-    elif kind.compression not in _READ_BY_LIBVIPS:
+    if kind.compression in tiff_planes.ZSTD:
+        tiff_planes.zstd(f"Cannot read {source.name!r}: ")
+    if kind.compression not in _READ_BY_LIBVIPS | tiff_planes.DECOMPRESSORS.keys():
         name = _COMPRESSIONS.get(kind.compression, f"method {kind.compression}")
         raise FileError(
             f"Cannot read {source.name!r}: it is a TIFF file compressed with {name}, which is not "

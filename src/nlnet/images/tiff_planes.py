@@ -14,10 +14,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from nlnet.errors import FileError
 from nlnet.images import tiff_tags as tag
 from nlnet.images.ifd import SHORT, Directory, Layout, Tags, read_at, read_directory
 from nlnet.images.ifd_writing import TiffBytes, numbers_entry
+from nlnet.images.libraries import need
 
 _DEFLATE = 8
 _DOUBLE = 64
@@ -26,17 +26,16 @@ _SPARE = 2**24
 _WRONG = "its strips or tiles are wrong"
 
 
-def _zstd() -> Any:
-    """Return the module of Python 3.14, or the same for older versions; None if it is missing."""
+def zstd(reading: str = "") -> Any:
+    """Return the module of Python 3.14, or the same for older versions."""
     with contextlib.suppress(ImportError):
         return importlib.import_module("compression.zstd")
-    with contextlib.suppress(ImportError):
-        return importlib.import_module("backports.zstd")
-    return None
+    what = f"{reading}TIFF files compressed with Zstandard"
+    return need("backports.zstd", "backports.zstd", "zstd", what)
 
 
 def _unpack_zstd(data: bytes, size: int) -> bytes:
-    module = _zstd()
+    module = zstd()
     try:
         unpacked: bytes = module.ZstdDecompressor().decompress(data, max_length=size)
     except module.ZstdError as error:
@@ -51,21 +50,12 @@ def _unpack_lzma(data: bytes, size: int) -> bytes:
         raise ValueError(_WRONG) from error
 
 
+ZSTD = (34926, 50000)
 DECOMPRESSORS: dict[int, Callable[[bytes, int], bytes]] = {
     34925: _unpack_lzma,
-    34926: _unpack_zstd,
-    50000: _unpack_zstd,
+    **dict.fromkeys(ZSTD, _unpack_zstd),
 }
 """By their number in TIFF files: from packed bytes, and how many to unpack at most."""
-
-
-def check_library(name: str, compression: int) -> None:
-    """Raise FileError if the library for a compression is not installed."""
-    if DECOMPRESSORS[compression] is _unpack_zstd and _zstd() is None:
-        raise FileError(
-            f"Cannot read {name!r}: it is a TIFF file compressed with Zstandard, which before "
-            "Python 3.14 needs a library that is not installed: pip install 'nlnet[zstd]'."
-        )
 
 
 def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:

@@ -36,10 +36,7 @@ def encode_pages(pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
     """Return the bytes of a file."""
     file = TiffBytes(_layout(pages))
     for page in pages:
-        bands = page.pixels.reshape(*page.pixels.shape[:2], -1)
-        if page.alpha is not None:
-            bands = np.dstack([bands, page.alpha])
-        tiling = _tiling(page, options)
+        bands, tiling = page.bands, _tiling(page, options)
         levels = []
         for factor in tiling.levels:
             reduced = {tiff_tags.SUBFILE: numbers_entry(file.layout, LONG, tiff_tags.REDUCED)}

@@ -26,7 +26,7 @@ class WritingOptions:
     ----------
     jpeg_quality : int, optional
         From 1 to 100. A lower one than the default puts new artifacts where the noise was.
-    webp_quality : int or None, optional
+    webp_quality, avif_quality : int or None, optional
         From 1 to 100; None to lose nothing.
     depth : {"uint8", "uint16", "float32"} or None, optional
         Convert pixels to that type, white to its white; None to keep the type they have.
@@ -50,12 +50,13 @@ class WritingOptions:
 
     jpeg_quality: int = JPEG_QUALITY
     webp_quality: int | None = None
+    avif_quality: int | None = None
     depth: str | None = None
     background: tuple[int, int, int] | None = None
     pyramid: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("jpeg_quality", "webp_quality"):
+        for name in ("jpeg_quality", "webp_quality", "avif_quality"):
             quality = getattr(self, name)
             if quality is not None and not (isinstance(quality, int) and 1 <= quality <= 100):
                 raise InputError(f"{name} is {quality!r}, but must be from 1 to 100.")

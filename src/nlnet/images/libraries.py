@@ -1,0 +1,148 @@
+"""Formats that other libraries read, each an extra: HEIC and JPEG XL; what is missing is said."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import importlib
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+
+from nlnet.arrays import Array
+from nlnet.errors import FileError, InputError
+from nlnet.images import exif
+from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.metadata import Metadata, clean_metadata, fits
+from nlnet.images.writing import PLAIN, WritingOptions
+
+
+def need(module: str, library: str, extra: str, what: str) -> Any:
+    """Import a module; raise FileError that says how to install its library if it is missing.
+
+    Examples
+    --------
+    >>> need("no_such", "no-such-library", "future", "Cannot read 'a.xyz': XYZ files")
+    Traceback (most recent call last):
+    nlnet.errors.FileError: Cannot read 'a.xyz': XYZ files need no-such-library, which is not \
+installed: pip install 'nlnet[future]'.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise FileError(
+            f"{what} need {library}, which is not installed: pip install 'nlnet[{extra}]'."
+        ) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Photo:
+    """What a library says about a file before its pixels are decoded."""
+
+    width: int
+    height: int
+    metadata: Metadata
+    decode: Callable[[], Array]
+    notes: tuple[str, ...] = ()
+
+
+class PhotoCodec(abc.ABC):
+    """A format of photos, which its library turns upright."""
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    extra: ClassVar[str]
+
+    def need(self, reading: str = "") -> Any:
+        """Return the library; raise FileError if it is not installed."""
+        library = self.module.replace("_", "-")
+        return need(self.module, library, self.extra, f"{reading}{self.name} files")
+
+    @abc.abstractmethod
+    def open(self, library: Any, data: bytes) -> Photo:
+        """Return what the library says; it may raise anything."""
+
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+        """Check the size, and return the only page."""
+        library = self.need(f"Cannot read {source.name!r}: ")
+        photo = self._try(source, lambda: self.open(library, stream.read()))
+        source.check_pixels(photo.width, photo.height, max_pixels)
+        metadata, notes = clean_metadata(photo.metadata)
+        if metadata.exif is not None:
+            metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
+
+        def decode(index: int) -> ImageFile:
+            bands = self._try(source, photo.decode)
+            bands = bands.reshape(*bands.shape[:2], -1)
+            return ImageFile.of_bands(bands, metadata=metadata, notes=photo.notes + notes)
+
+        return Pages(1, decode)
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of a file."""
+        raise InputError(f"{self.name} files are read, but not written.")
+
+    def _try(self, source: Source, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except MemoryError:
+            raise
+        # What these libraries raise for a damaged file is not said anywhere.
+        except Exception as error:
+            raise source.damaged(self.name, error) from error
+
+
+class HeicCodec(PhotoCodec):
+    """HEIC of 8 bits, and of more, which become 16."""
+
+    name, module, extra = "HEIC", "pi_heif", "heic"
+
+    def open(self, library: Any, data: bytes) -> Photo:
+        """Return what pi-heif says."""
+        file = library.open_heif(io.BytesIO(data), convert_hdr_to_8bit=False)
+        info = file.info
+        found = info.get("exif")
+        metadata = Metadata(
+            self.name,
+            exif=found.removeprefix(exif.PREFIX) if found else None,
+            icc=info.get("icc_profile"),
+            xmp=info.get("xmp"),
+        )
+        further = {"images": len(file) - 1, "depth maps": len(info.get("depth_images", ()))}
+        named = ", ".join(f"{count} {what}" for what, count in further.items() if count)
+        notes = (f"left out: {named} beside its main image",) if named else ()
+        width, height = file.size
+        # A copy, since the memory of the pixels goes with the file.
+        return Photo(width, height, metadata, lambda: np.array(file[file.primary_index]), notes)
+
+
+class JxlCodec(PhotoCodec):
+    """JPEG XL, written without loss."""
+
+    name, module, extra = "JPEG XL", "pyjpegxl", "jxl"
+
+    def open(self, library: Any, data: bytes) -> Photo:
+        """Return what libjxl says."""
+        found = library.probe(data)
+        box = found.exif  # begins with where in it EXIF does
+        start = 4 + int.from_bytes(box[:4], "big") if box else 0
+        metadata = Metadata(
+            self.name, exif=box[start:] if box else None, icc=found.icc, xmp=found.xmp
+        )
+        pixels = lambda: library.decode_to_numpy(data)[1]  # noqa: E731
+        return Photo(found.width, found.height, metadata, pixels)
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of a file, which is upright since EXIF does not turn it."""
+        image, kept = pages[0], pages[0].metadata or Metadata("")
+        bands = np.ascontiguousarray(image.upright(image.bands))
+        encoded: bytes = self.need().encode_from_numpy(
+            bands,
+            lossless=True,
+            exif=None if kept.exif is None else bytes(4) + exif.set_upright(kept.exif),
+            xmp=kept.xmp,
+            icc=kept.icc if kept.icc is not None and fits(kept.icc, image.channels) else None,
+        )
+        return encoded
