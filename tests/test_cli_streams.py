@@ -58,7 +58,7 @@ def test_the_format_is_that_of_the_input_or_as_asked(
     options: list[str],
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    pages = [ImageFile(noisy_pixels(np.uint8, seed=seed), stacked=True) for seed in range(3)]
+    pages = [ImageFile(noisy_pixels(np.uint8, seed=seed), leading=(3,)) for seed in range(3)]
     write_pages(tmp_path / "stack.tif", pages)
     given_input((tmp_path / "stack.tif").read_bytes())
     assert main(["denoise", "-", "-o", "-", *options]) == 0
@@ -149,7 +149,7 @@ def test_json_of_a_folder(
     for name in ("a.png", "b.png", "there.png"):
         write_image(source / name, ImageFile(noisy_pixels(np.uint8)))
     (source / "bad.png").write_bytes(b"junk")
-    (source / "photo.heic").touch()
+    (source / "photo.psd").touch()
     (out / "there.png").touch()
     assert main(["denoise", str(source), "-o", str(out), "--json", *options]) == 1
     captured = capsys.readouterr()
@@ -159,10 +159,10 @@ def test_json_of_a_folder(
         "b.png": "written",
         "there.png": "exists",
         "bad.png": "failed",
-        "photo.heic": "left out",
+        "photo.psd": "left out",
     }
     assert "none of PNG" in told["bad.png"]["error"]
-    assert told["photo.heic"]["reason"].startswith("images of formats that are not read")
+    assert told["photo.psd"]["reason"].startswith("images of formats that are not read")
     assert told["a.png"]["target"] == str(out / "a.png")
     assert read_image(out / "a.png").pixels.shape == (24, 32)
     assert "not denoised" in captured.err

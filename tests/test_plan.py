@@ -146,11 +146,11 @@ def left_out(*inputs: str, recursive: bool) -> dict[str, Reason]:
 
 
 def test_what_is_left_out_is_told(tree: Path) -> None:
-    for name in ("photo.heic", "sub/icon.ico", "v.zarr/zarr.json", "v.zarr/c.png", "out/old.png"):
+    for name in ("photo.psd", "sub/icon.ico", "v.zarr/zarr.json", "v.zarr/c.png", "out/old.png"):
         (tree / "in" / name).parent.mkdir(exist_ok=True)
         (tree / "in" / name).touch()
     (tree / "in" / "link").symlink_to(tree / "in" / "sub")
-    files = {"in/notes.txt": Reason.NO_IMAGE, "in/photo.heic": Reason.OTHER_FORMAT}
+    files = {"in/notes.txt": Reason.NO_IMAGE, "in/photo.psd": Reason.OTHER_FORMAT}
     others = {"in/v.zarr": Reason.ZARR, "in/link": Reason.LINK}
     assert left_out("in", recursive=False) == files | others | {"in/sub": Reason.FOLDER}
     assert left_out("in", recursive=True) == files | others | {"in/sub/icon.ico": Reason.NO_IMAGE}

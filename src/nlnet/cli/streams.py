@@ -74,7 +74,7 @@ def _keep_stdin(path: Path) -> Path:
 
 def _suffix(asked: str | None, source: Path) -> str:
     """Return the suffix of the format to write: the one that is asked for, or the input's."""
-    from nlnet.images import SUFFIXES, suffix_of
+    from nlnet.images import SUFFIXES, result_suffix, suffix_of
 
     if asked is None:
         try:
@@ -82,7 +82,7 @@ def _suffix(asked: str | None, source: Path) -> str:
                 start = stream.read(4096)
         except OSError as error:
             raise cannot(f"read {str(source)!r}", error) from error
-        return suffix_of(start, str(source))
+        return result_suffix(suffix_of(start, str(source)))
     suffix = f".{asked.removeprefix('.').lower()}"
     if suffix not in SUFFIXES:
         known = ", ".join(name[1:] for name in SUFFIXES)

@@ -55,6 +55,7 @@ __all__ = [
     "read_image",
     "read_pages",
     "read_unless_raw",
+    "result_suffix",
     "suffix_of",
     "write_image",
     "write_pages",
@@ -137,8 +138,8 @@ def decode(data: bytes, name: str, *, max_pixels: int = MAX_PIXELS) -> ImageFile
 
 
 def suffix_of(data: bytes, name: str) -> str:
-    """Tell by a file's first bytes the suffix of what it becomes; FileError if it is no image."""
-    return result_suffix(recognize(Source(name, data=data), io.BytesIO(data)).suffixes[0])
+    """Tell the suffix that fits a file by its first bytes; raise FileError if it is no image."""
+    return recognize(Source(name, data=data), io.BytesIO(data)).suffixes[0]
 
 
 def write_image(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> None:

@@ -18,12 +18,15 @@ MEDIA_TYPES = {
     ".tif": "image/tiff",
     ".webp": "image/webp",
     ".avif": "image/avif",
+    ".jxl": "image/jxl",
+    ".fits": "image/fits",
     ".gif": "image/gif",
     ".bmp": "image/bmp",
     ".pgm": "image/x-portable-graymap",
     ".ppm": "image/x-portable-pixmap",
     ".pnm": "image/x-portable-anymap",
     ".npy": "application/octet-stream",
+    ".npz": "application/octet-stream",
 }
 """The formats that come back, each by the suffix of its files."""
 

@@ -90,7 +90,8 @@ def denoise_upload(
         pages, settings, network_for(first, settings, catalog), stoppable(progress), name=filename
     )
     own = images.suffix_of(data, filename)
-    suffix = own if form.format == SAME_FORMAT else OUTPUTS[form.format]
+    same = form.format == SAME_FORMAT
+    suffix = images.result_suffix(own) if same else OUTPUTS[form.format]
     notes = first.notes + notes_of(found, "data_range")
     if suffix == own and all(isinstance(page.plan.noise, NoNoise) for page in found):
         encoded = data
