@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from nlnet.plotting.files import COLORS
+from nlnet.arrays import Array
+from nlnet.plotting.files import COLORS, style_panel
 
 Entries = Sequence[Mapping[str, Any]]
 
@@ -20,39 +23,37 @@ _VALIDATION_STYLE: dict[str, Any] = {"linewidth": 1.8, "marker": "o", "markersiz
 _BANDS = ("#f3f1ec", "#ffffff")
 
 
-class _Point(NamedTuple):
-    """One epoch of a run."""
-
-    phase: str
-    epoch: float  # counted over all phases
-    time: float  # in the unit of the figure
-    train: float | None
-    validation: float | None
-
-
-class _Curve(NamedTuple):
-    """One run."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Curve:
+    """One run: arrays with an element for each epoch; what was not measured is NaN."""
 
     name: str
     color: str
-    points: list[_Point]
+    phases: Array
+    epochs: Array  # counted over all phases
+    times: Array  # in the unit of the figure
+    train: Array
+    validation: Array
+
+    @classmethod
+    def of(cls, name: str, entries: Entries, color: str, unit: float) -> _Curve:
+        def column(key: str) -> Array:
+            return np.array([entry.get(key) for entry in entries], float)
+
+        phases = np.array([entry["phase"] for entry in entries])
+        epochs, times = np.arange(1.0, len(entries) + 1), column("seconds") / unit
+        return cls(name, color, phases, epochs, times, column("train_psnr"), column("val_psnr"))
 
     def joint_part(self) -> _Curve:
         """Return joint training alone, without the crops, whose PSNR is far from the images'."""
-        points = [point for point in self.points if point.phase == "joint"]
-        return self._replace(points=[point._replace(train=None) for point in points])
-
-    def line(self, axis: str, measure: str) -> tuple[list[float], list[float]]:
-        """Return places and values of a measure, where there are any."""
-        measured = [point for point in self.points if getattr(point, measure) is not None]
-        return (
-            [getattr(point, axis) for point in measured],
-            [getattr(point, measure) for point in measured],
-        )
+        joint = self.phases == "joint"
+        names = ("phases", "epochs", "times", "validation")
+        parts = {name: getattr(self, name)[joint] for name in names}
+        return dataclasses.replace(self, **parts, train=np.full(int(joint.sum()), np.nan))
 
     @property
     def has_greedy_part(self) -> bool:
-        return len({point.phase for point in self.points}) > 1
+        return len(set(self.phases)) > 1
 
 
 def draw_curves(runs: Mapping[str, Entries]) -> Figure:
@@ -72,21 +73,17 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
     longest = max(entries[-1]["seconds"] for entries in runs.values())
     _, factor, unit = next(each for each in _UNITS if longest >= each[0])
     curves = [
-        _read_curve(name, entries, color, factor)
+        _Curve.of(name, entries, color, factor)
         for (name, entries), color in zip(runs.items(), itertools.cycle(COLORS), strict=False)
     ]
     rows = [("Whole run", curves)]
-    if any(curve.has_greedy_part and curve.joint_part().points for curve in curves):
-        rows.append(
-            (
-                "Joint training",
-                [curve.joint_part() for curve in curves if curve.joint_part().points],
-            )
-        )
+    joint = [curve.joint_part() for curve in curves if "joint" in curve.phases]
+    if joint and any(curve.has_greedy_part for curve in curves if "joint" in curve.phases):
+        rows.append(("Joint training", joint))
     figure = Figure(figsize=(11, 3.9 * len(rows) + 0.5), layout="constrained")
     panels = figure.subplots(len(rows), 2, squeeze=False, sharey="row")
     for line, (title, shown) in zip(panels, rows, strict=True):
-        for panel, axis, label in ((line[0], "time", unit), (line[1], "epoch", "epochs")):
+        for panel, axis, label in ((line[0], "times", unit), (line[1], "epochs", "epochs")):
             _draw_panel(panel, shown, axis, label)
         _set_range(line[0], shown)
         line[0].set_ylabel("PSNR (dB)")
@@ -95,42 +92,31 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
     return figure
 
 
-def _read_curve(name: str, entries: Entries, color: str, factor: float) -> _Curve:
-    points = [
-        _Point(
-            entry["phase"],
-            float(number),
-            entry["seconds"] / factor,
-            entry["train_psnr"],
-            entry.get("val_psnr"),
-        )
-        for number, entry in enumerate(entries, start=1)
-    ]
-    return _Curve(name, color, points)
-
-
 def _draw_panel(panel: Axes, curves: Sequence[_Curve], axis: str, label: str) -> None:
     for curve in curves:
-        panel.plot(*curve.line(axis, "train"), color=curve.color, alpha=0.35, linewidth=1)
-        panel.plot(*curve.line(axis, "validation"), color=curve.color, **_VALIDATION_STYLE)
-        if len(curves) == 1 and curve.has_greedy_part:
-            _shade_phases(panel, curve, axis)
-        elif curve.has_greedy_part:
-            _mark_joint_training(panel, curve, axis)
+        places = getattr(curve, axis)
+        for values, style in (
+            (curve.train, {"alpha": 0.35, "linewidth": 1}),
+            (curve.validation, _VALIDATION_STYLE),
+        ):
+            measured = np.isfinite(values)
+            panel.plot(places[measured], values[measured], color=curve.color, **style)
+        if curve.has_greedy_part:
+            if len(curves) == 1:
+                _shade_phases(panel, curve.phases, places)
+            else:
+                begin = places[curve.phases != "joint"][-1]
+                panel.axvline(begin, color=curve.color, linestyle=":", linewidth=1.2)
     panel.set_xlabel(label)
-    panel.grid(axis="y", color="#dddddd", linewidth=0.6)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
+    style_panel(panel, grid="y")
     panel.margins(x=0.01)
 
 
-def _shade_phases(panel: Axes, curve: _Curve, axis: str) -> None:
+def _shade_phases(panel: Axes, phases: Array, places: Array) -> None:
     """Give every phase a band, and its name on top."""
     start = 0.0
-    for number, (phase, points) in enumerate(
-        itertools.groupby(curve.points, key=lambda point: point.phase)
-    ):
-        end = getattr(list(points)[-1], axis)
+    for number, phase in enumerate(dict.fromkeys(phases.tolist())):
+        end = float(places[phases == phase][-1])
         panel.axvspan(start, end, color=_BANDS[number % 2], zorder=0, linewidth=0)
         panel.text(
             (start + end) / 2,
@@ -145,28 +131,23 @@ def _shade_phases(panel: Axes, curve: _Curve, axis: str) -> None:
         start = end
 
 
-def _mark_joint_training(panel: Axes, curve: _Curve, axis: str) -> None:
-    greedy = [point for point in curve.points if point.phase != "joint"]
-    panel.axvline(getattr(greedy[-1], axis), color=curve.color, linestyle=":", linewidth=1.2)
-
-
 def _set_range(panel: Axes, curves: Sequence[_Curve]) -> None:
     """Show all of validation, and of training all but the extremes."""
-    values = [value for curve in curves for value in curve.line("epoch", "validation")[1]]
-    train = sorted(value for curve in curves for value in curve.line("epoch", "train")[1])
-    if train:
-        values += [train[len(train) // 20], train[-1 - len(train) // 20]]
-    if not values:
-        return
-    room = 0.06 * (max(values) - min(values)) + 0.01
-    panel.set_ylim(min(values) - room, max(values) + room)
+    train = np.concatenate([curve.train for curve in curves])
+    values = np.concatenate([curve.validation for curve in curves])
+    if np.isfinite(train).any():
+        values = np.append(values, np.nanquantile(train, (0.05, 0.95)))
+    if np.isfinite(values).any():
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        room = 0.06 * (high - low) + 0.01
+        panel.set_ylim(low - room, high + room)
 
 
 def _add_legend(figure: Figure, curves: Sequence[_Curve]) -> None:
     handles = []
     for curve in curves:
-        _, scores = curve.line("epoch", "validation")
-        note = f", best {max(scores):.3f} dB" if scores else ""
+        measured = curve.validation[np.isfinite(curve.validation)]
+        note = f", best {measured.max():.3f} dB" if measured.size else ""
         handles.append(Line2D([], [], color=curve.color, linewidth=4, label=curve.name + note))
     handles.append(Line2D([], [], color=_GRAY, label="validation images", **_VALIDATION_STYLE))
     handles.append(Line2D([], [], color=_GRAY, alpha=0.4, linewidth=1, label="training crops"))

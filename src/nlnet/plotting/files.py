@@ -1,10 +1,12 @@
-"""What all figures share: the colors of their curves, and how they are written."""
+"""What all figures share: the colors of their curves, their style, and how they are written."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Literal
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nlnet.atomic import write_atomically
@@ -31,3 +33,10 @@ def save_figure(figure: Figure, path: Path) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=_DPI)
     write_atomically(path, buffer.getvalue())
+
+
+def style_panel(panel: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
+    """Draw a light grid, and no frame above and on the right."""
+    panel.grid(axis=grid, color="#dddddd", linewidth=0.6)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)

@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nlnet.noise.record import Noise
-from nlnet.plotting.files import COLORS
+from nlnet.plotting.files import COLORS, style_panel
 
-_CHANNELS = ("#c0392b", "#2a9d5c", "#1f6fb4")
-_CHANNEL_NAMES = ("red", "green", "blue")
+_CHANNELS = (("red", "#c0392b"), ("green", "#2a9d5c"), ("blue", "#1f6fb4"))
 _MOST_NAMES = 12
 """Images that a legend names; it would be larger than the figure with more."""
 
@@ -42,8 +41,17 @@ def draw_noise(records: Mapping[str, Noise]) -> Figure:
     levels, spectra = figure.subplots(1, 2)
     for (name, noise), color in zip(records.items(), itertools.cycle(COLORS), strict=False):
         _draw_levels(levels, name, noise, color, alone=len(records) == 1)
-        _draw_spectrum(spectra, noise, color)
-    _finish_levels(levels)
+        octaves = [] if noise.kind == "none" else [octave for octave in noise.octaves if octave]
+        # Averaging squares of 2, 4, ... pixels leaves the frequencies below 1/4, 1/8, ...
+        frequencies = [0.5 / 2**scale for scale in range(len(octaves))]
+        if octaves:
+            spectra.plot(frequencies, np.square(octaves), "o-", color=color, linewidth=1.8)
+    levels.set_title("How strong it is", loc="left", weight="bold", fontsize=11)
+    levels.set_xlabel("brightness (white is 255)")
+    levels.set_ylabel("standard deviation (white is 255)")
+    levels.set_xlim(0, 255)
+    levels.set_ylim(0, max(1.0, 1.15 * levels.get_ylim()[1]))
+    style_panel(levels)
     _finish_spectra(spectra)
     if len(levels.get_lines()) > 1 and len(records) <= _MOST_NAMES:
         figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
@@ -54,35 +62,13 @@ def draw_noise(records: Mapping[str, Noise]) -> Figure:
 
 def _draw_levels(panel: Axes, name: str, noise: Noise, color: str, *, alone: bool) -> None:
     brightness = np.linspace(0, 255, 256)
-    channels = len(noise.levels)
+    by_channel = alone and len(noise.levels) > 1
     for number, level in enumerate(noise.levels):
-        by_channel = alone and channels > 1
-        label = _CHANNEL_NAMES[number] if by_channel else name if number == 0 else None
-        panel.plot(
-            brightness,
-            np.zeros(256) if noise.kind == "none" else level.sigma(brightness),
-            color=_CHANNELS[number] if by_channel else color,
-            linewidth=1.8,
-            label=label,
-        )
-
-
-def _draw_spectrum(panel: Axes, noise: Noise, color: str) -> None:
-    if noise.kind == "none":
-        return
-    octaves = [octave for octave in noise.octaves if octave]
-    # Averaging squares of 2, 4, ... pixels leaves the frequencies below 1/4, 1/8, ...
-    frequencies = [0.5 / 2**scale for scale in range(len(octaves))]
-    panel.plot(frequencies, np.square(octaves).tolist(), "o-", color=color, linewidth=1.8)
-
-
-def _finish_levels(panel: Axes) -> None:
-    panel.set_title("How strong it is", loc="left", weight="bold", fontsize=11)
-    panel.set_xlabel("brightness (white is 255)")
-    panel.set_ylabel("standard deviation (white is 255)")
-    panel.set_xlim(0, 255)
-    panel.set_ylim(0, max(1.0, 1.15 * panel.get_ylim()[1]))
-    _style(panel)
+        sigmas = np.zeros(256) if noise.kind == "none" else level.sigma(brightness)
+        label, shade = (name if number == 0 else None), color
+        if by_channel:
+            label, shade = _CHANNELS[number]
+        panel.plot(brightness, sigmas, color=shade, linewidth=1.8, label=label)
 
 
 def _finish_spectra(panel: Axes) -> None:
@@ -104,10 +90,4 @@ def _finish_spectra(panel: Axes) -> None:
     panel.minorticks_off()
     panel.set_xlim(0.1, 0.6)
     panel.set_ylim(0, max(2.0, 1.1 * panel.get_ylim()[1]))
-    _style(panel)
-
-
-def _style(panel: Axes) -> None:
-    panel.grid(color="#dddddd", linewidth=0.6)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
+    style_panel(panel)
