@@ -154,14 +154,12 @@ def find_noise(sample: Sample, kind: str | None) -> Noise:
 def _find_seen(sample: Sample, seen: Seen) -> Noise:
     """Return noise of the kind that the eye sees, measured by what measures it most exactly."""
     exact: Noise | None = None
-    if seen.kind == "white":
-        exact = _find_white(sample)
-    elif seen.kind == "poisson":
-        exact = find_photons(sample, seen.growth)
+    if seen.kind == "camera":
+        exact = seen.as_camera()
+    elif seen.kind == "white":
+        exact = find_photons(sample, seen.line)
         if exact is None:
             exact = seen.as_camera() if seen.varies else _find_white(sample)
-    elif seen.kind == "camera":
-        exact = seen.as_camera()
     if exact is None or _is_too_little(exact, sample):
         return NoNoise(seen.sigma, certainty=seen.certainty)
     return dataclasses.replace(exact, certainty=seen.certainty)

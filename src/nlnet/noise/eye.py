@@ -41,9 +41,6 @@ _BINS = 8
 _PRIOR = 0.5
 """Bins of brightness, and the weight of what they tell, in cells per cell."""
 
-_GROWTH = 1.2
-"""Times that uncorrelated noise must grow with the brightness to be taken for photon noise."""
-
 _VARIATION = 2.0
 """Times that it must vary with the brightness in any way to be removed by maps."""
 
@@ -54,8 +51,10 @@ _OCTAVE = 1.35
 and at half the size it is not stronger than this times what white noise would have, it is not
 correlated."""
 
-_CLEARLY = 2.5
-"""Times that photon noise must be more probable than white noise to be taken for it by its look."""
+_ROUNDS = 6
+_CLOSE = 0.3
+"""Rounds of the fit of a line to the variance over the brightness; what is off by more than this
+share counts for less."""
 
 _ALIVE = 0.9
 _NEARLY_NONE = 1e-5
@@ -80,8 +79,8 @@ class Seen:
         As of `nlnet.noise.record.Camera`, in the units of the image.
     odds : dict
         The probability of each of `KINDS`.
-    growth : float
-        How many times stronger the noise is where the image is bright than where it is dark.
+    line : (slope, foot)
+        Variance of the noise over the brightness, on the scale of the sample.
     variation : float
         How many times stronger it is at the brightness where it is strongest than elsewhere.
     fine : bool
@@ -90,23 +89,18 @@ class Seen:
 
     strengths: Maps
     odds: dict[str, float]
-    growth: float
+    line: tuple[float, float]
     variation: float
     fine: bool
 
     @property
     def kind(self) -> str:
-        """The most probable kind.
+        """The most probable kind; "white" for any uncorrelated noise.
 
-        Uncorrelated noise is that of photons if places look like it, or if it grows with the
-        brightness, which no single place tells. If it depends on the brightness in another
-        way, maps follow that best.
+        Whether that is of photons, no single place tells, but how it grows with the brightness.
         """
         if self._is_uncorrelated:
-            looks_so = self.odds["poisson"] > _CLEARLY * self.odds["white"]
-            if looks_so or self.growth > _GROWTH:
-                return "poisson"
-            return "camera" if self.varies else "white"
+            return "white"
         return max(("none", "camera"), key=lambda kind: self.odds[kind])
 
     @property
@@ -171,7 +165,7 @@ def see(sample: Sample) -> Seen | None:
     shares = (odds / odds.sum()).tolist()
     kinds = dict(zip(KINDS, shares, strict=True))
     fine = sample.step < _FINE * sample.unit
-    return Seen(maps.astype(np.float32), kinds, curve.growth, curve.variation, fine)
+    return Seen(maps.astype(np.float32), kinds, curve.line, curve.variation, fine)
 
 
 class _Cells(NamedTuple):
@@ -190,7 +184,9 @@ class _Cells(NamedTuple):
         inside = ((tile > limits[0]) & (tile < limits[1])).mean(axis=0, dtype=np.float32)
         alive = np.where(_means(inside, maps) > _ALIVE, np.float32(1), np.float32(_NEARLY_NONE))
         weights = alive * np.exp(-2 * np.clip(spreads, *_SPREADS))
-        return cls(values, weights, logits, _means(luma, maps), alive)
+        # The eye tells of a cell and those around it.
+        brightness = _smooth(_means(luma, maps)[np.newaxis])[0]
+        return cls(values, weights, logits, brightness, alive)
 
 
 def _means(plane: Maps, maps: Maps) -> Maps:
@@ -223,11 +219,7 @@ class _Curve:
         mean = (weights * values).sum(axis=1, keepdims=True) / total
         few = 0.05 * total / _BINS
         self._values = ((weights * values) @ near.T + few * mean) / (weights @ near.T + few)
-
-    @property
-    def growth(self) -> float:
-        """How many times stronger luma's noise is at the bright end than at the dark one."""
-        return float(self._luma[-1] / self._luma[0])
+        self.line = _fit_line(brightness, np.square(np.exp2(values[0]) - 1), weights[0])
 
     @property
     def variation(self) -> float:
@@ -241,6 +233,19 @@ class _Curve:
     def at(self, brightness: Maps) -> Maps:
         """Return the values, (6, h, w), at some brightness."""
         return np.stack([np.interp(brightness, self._places, values) for values in self._values])
+
+
+def _fit_line(brightness: Maps, variance: Maps, weights: Maps) -> tuple[float, float]:
+    """Return slope and foot of the variance over the brightness."""
+    design = np.stack([brightness, np.ones_like(brightness)], axis=1)
+    least = 1e-2 * float(np.average(variance, weights=weights)) + 1e-9
+    fitted, line = np.maximum(variance, least), np.zeros(2)
+    for _ in range(_ROUNDS):
+        away = np.abs(variance - fitted) / fitted
+        root = np.sqrt(weights / np.maximum(1, away / _CLOSE)) / fitted
+        line = np.linalg.lstsq(design * root[:, np.newaxis], variance * root, rcond=None)[0]
+        fitted = np.maximum(design @ line, least)
+    return float(line[0]), float(line[1])
 
 
 class _Squares(NamedTuple):

@@ -50,11 +50,8 @@ found."""
 _FEW = 0.02
 """Share of the blocks that may be brighter, or darker, than where growth is looked for: stars."""
 
-_GROWTH = 1.15
+_GROWTH = 1.25
 """Times that photon noise grows over the image, at least; what grows less is white."""
-
-_COUNTS = 1.3
-"""Times that the gain of counts of photons may be off the difference between their values."""
 
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
@@ -64,35 +61,38 @@ _LOW = (_frequency >= 1) & (_frequency <= 5)
 _HIGH = _frequency >= 9
 
 
-def find_photons(sample: Sample, growth: float | None = None) -> Photon | None:
+def find_photons(sample: Sample, line: tuple[float, float] | None = None) -> Photon | None:
     """Return photon noise, whatever the noise looks like; None if there is nothing to see.
 
-    Given how much the eye sees the noise grow over the brightness, None as well unless it grows in
-    the flat blocks, too, and not far more than the eye sees: texture makes it seem so. Counts are
-    told by their gain, which is the difference between values.
+    Given the line that the eye sees, slope and foot of the variance over the brightness on the
+    scale of the sample, None as well unless the noise grows both there and in the flat blocks:
+    texture that is bright or dark misleads either, but seldom both.
     """
     if sample.unit == 0 or min(sample.shape[1:]) < _SIDE:
+        return None
+    if line is not None and _growth(line, (0.0, 255.0)) < _GROWTH:
         return None
     # A pixel without photons was not clipped, so that there is no lower limit.
     _, limit = sample.scaled_limits
     black = (min(sample.extremes.low, 0.0) - sample.low) / sample.unit
-    levels, grows = [], growth is None
+    levels, grows = [], line is None
     for channel in range(sample.shape[0]):
         blocks = _cut_blocks([tile[channel] for tile in sample.scaled_tiles], limit)
         level = fit_photons(blocks, black)
         if level is None:
             return None
-        grows = grows or (growth is not None and _grows(level, blocks, growth))
+        if line is not None:
+            low, high = (float(end) for end in np.quantile(blocks.means, (_FEW, 1 - _FEW)))
+            both = ((level.gain, level.offset), line)
+            grows = grows or min(_growth(each, (low, high)) for each in both) > _GROWTH
         levels.append(_in_image(level, sample))
-    counts = all(1 / _COUNTS < level.gain / (sample.step or math.inf) < _COUNTS for level in levels)
-    return Photon(tuple(levels)) if grows or counts else None
+    return Photon(tuple(levels)) if grows else None
 
 
-def _grows(level: Level, blocks: Blocks, seen: float) -> bool:
-    """Tell whether noise grows with brightness in the blocks, and the eye does not contradict."""
-    ends = np.quantile(blocks.means, (_FEW, 1 - _FEW))
-    dark, bright = (max(float(level.sigma(float(end))), 1e-9) for end in ends)
-    return _GROWTH < bright / dark < max(seen, 1.0) ** 2 * _GROWTH
+def _growth(line: tuple[float, float], ends: tuple[float, float]) -> float:
+    """Return how many times stronger noise is at the bright end than at the dark one."""
+    dark, bright = (max(line[0] * end + line[1], 1e-6) for end in ends)
+    return math.sqrt(bright / dark)
 
 
 class Blocks(NamedTuple):
