@@ -49,7 +49,8 @@ WRITING = Group(
     (
         argument(
             "--jpeg-quality Q",
-            f"from 1 to 100 (default: {JPEG_QUALITY}, which adds few artifacts)",
+            "from 1 to 100 (default: that of a JPEG input, or better if too much would be lost; "
+            f"else {JPEG_QUALITY})",
             whole_number,
         ),
         argument("--webp-quality Q", "from 1 to 100 (default: lossless)", whole_number),

@@ -9,10 +9,12 @@ from nlnet.atomic import copy_file
 from nlnet.denoising.image import stoppable
 from nlnet.errors import InputError
 from nlnet.files.pages import denoise_pages, notes_of
+from nlnet.files.rewriting import rewriting
 from nlnet.files.settings import Settings
 from nlnet.files.side_files import page_mask, page_sigmas
 from nlnet.images import (
     ImageFile,
+    WritingOptions,
     check_format,
     keeps_format,
     losses_of_pages,
@@ -21,7 +23,7 @@ from nlnet.images import (
 )
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO
-from nlnet.noise.record import Noise, NoNoise
+from nlnet.noise.record import Noise
 from nlnet.progress import Progress, ignore
 
 
@@ -100,15 +102,17 @@ def denoise_file(
         mask_of=lambda number: page_mask(settings.mask, number, *beside),
         map_of=lambda number: page_sigmas(settings.sigma_map, number, *beside),
     )
-    untouched = all(isinstance(page.plan.noise, NoNoise) for page in found)
+    writing: WritingOptions | None = settings.writing
     notes: tuple[str, ...] = ()
-    if untouched and settings.writing == PLAIN and keeps_format(source, target):
+    if keeps_format(source, target) and settings.writing == PLAIN:
+        writing, notes = rewriting(first, results, found, settings)
+    if writing is None:
         copy_file(source, target)
     else:
         results = [_for_writing(page, settings) for page in results]
-        write_pages(target, results, settings.writing)
-        notes = tuple(dict.fromkeys(note for page in results for note in page.notes))
-        notes += losses_of_pages(target, results, settings.writing)
+        write_pages(target, results, writing)
+        notes += tuple(dict.fromkeys(note for page in results for note in page.notes))
+        notes += losses_of_pages(target, results, writing)
     notes += notes_of(found)
     plans = [page.plan for page in found]
     sigmas, words = zip(*((plan.sigma, plan.in_words()) for plan in plans), strict=True)

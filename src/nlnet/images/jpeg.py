@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, BinaryIO
 
+from nlnet.defaults import JPEG_QUALITY
 from nlnet.images import photoshop
 from nlnet.images.content import ImageFile
 from nlnet.images.exif import PREFIX as EXIF
@@ -26,7 +27,10 @@ from nlnet.images.metadata import (
 from nlnet.images.writing import WritingOptions
 
 _START = b"\xff\xd8"
-_APP, _COMMENT, _SCAN = 0xE0, 0xFE, 0xDA
+_APP, _COMMENT, _SCAN, _TABLES = 0xE0, 0xFE, 0xDA, 0xDB
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_STEPS_AT_50 = 3688
+"""Sum of the quantisation steps of luma at quality 50, in the tables that encoders scale."""
 _WITHOUT_BODY = {0x01, *range(0xD0, 0xD9)}
 _JFIF, _JFXX = b"JFIF\0", b"JFXX\0"
 _XMP, _MORE_XMP = b"http://ns.adobe.com/xap/1.0/\0", b"http://ns.adobe.com/xmp/extension/\0"
@@ -53,8 +57,10 @@ class JpegCodec(VipsCodec):
     """JPEG."""
 
     def options(self, options: WritingOptions) -> Mapping[str, Any]:
-        """Return the quality."""
-        return {"Q": options.jpeg_quality}
+        """Return the quality, and the size of chroma."""
+        modes = {None: "auto", True: "on", False: "off"}
+        quality = options.jpeg_quality or JPEG_QUALITY
+        return {"Q": quality, "subsample_mode": modes[options.halved_chroma]}
 
     def read_metadata(
         self, stream: BinaryIO, header: VipsImage
@@ -79,6 +85,7 @@ class JpegCodec(VipsCodec):
             iptc=None if resources is None else photoshop.iptc_of(resources),
             resolution=_resolution(segments),
             parts=tuple(parts),
+            encoding=_encoding(segments),
         ), notes
 
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
@@ -121,6 +128,19 @@ def _body(segment: _Segment) -> bytes:
 
 def _begins(segment: _Segment, number: int, start: bytes | tuple[bytes, ...]) -> bool:
     return segment.marker == _APP + number and segment.body.startswith(start)
+
+
+def _encoding(segments: Sequence[_Segment]) -> tuple[int, bool] | None:
+    """Return the quality, as encoders count it, and whether chroma is halved."""
+    tables = [s.body for s in segments if s.marker == _TABLES]
+    frames = [s.body for s in segments if s.marker in _FRAMES]
+    if not tables or not frames or len(tables[0]) < 65 or len(frames[0]) < 8:
+        return None
+    wide = tables[0][0] >> 4  # steps of two bytes each
+    steps = struct.unpack_from(">64H" if wide else ">64B", tables[0].ljust(129, b"\0"), 1)
+    scale = 100 * sum(steps) / _STEPS_AT_50
+    quality = round(100 - scale / 2 if scale <= 100 else 5000 / scale)
+    return min(max(quality, 1), 100), frames[0][7] != 0x11
 
 
 def _unknown_name(segment: _Segment) -> str | None:

@@ -81,6 +81,8 @@ class Metadata:
         Of arrays, ``<`` or ``>``.
     tiling : Tiling
         How TIFF stored the pixels.
+    encoding : (quality, halved) or None
+        Quality of a JPEG file, and whether its chroma has half the size.
     """
 
     origin: str
@@ -95,6 +97,7 @@ class Metadata:
     pixel_format: bytes = b""
     byte_order: ByteOrder = "<"
     tiling: Tiling = Tiling()
+    encoding: tuple[int, bool] | None = None
 
     @property
     def exif_tags(self) -> Tags | None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.defaults import JPEG_QUALITY
 from nlnet.errors import InputError
 from nlnet.images.content import ImageFile
 from nlnet.inputs import DATA_RANGES
@@ -24,8 +23,10 @@ class WritingOptions:
 
     Parameters
     ----------
-    jpeg_quality : int, optional
-        From 1 to 100. A lower one than the default puts new artifacts where the noise was.
+    jpeg_quality : int or None, optional
+        From 1 to 100; None for 95, and where a JPEG file is denoised, for what the file has.
+    halved_chroma : bool or None, optional
+        Whether chroma of a JPEG has half the size; None for what its quality suggests.
     webp_quality, avif_quality : int or None, optional
         From 1 to 100; None to lose nothing.
     depth : {"uint8", "uint16", "float32"} or None, optional
@@ -48,7 +49,8 @@ class WritingOptions:
     80
     """
 
-    jpeg_quality: int = JPEG_QUALITY
+    jpeg_quality: int | None = None
+    halved_chroma: bool | None = None
     webp_quality: int | None = None
     avif_quality: int | None = None
     depth: str | None = None

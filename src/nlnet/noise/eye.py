@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from nlnet.arrays import FloatArray
 from nlnet.engine.tasks import look
 from nlnet.network.eye import Eye, EyeConfig
 from nlnet.network.layers import Layer
@@ -239,7 +240,8 @@ def _fit_line(brightness: Maps, variance: Maps, weights: Maps) -> tuple[float, f
     """Return slope and foot of the variance over the brightness."""
     design = np.stack([brightness, np.ones_like(brightness)], axis=1)
     least = 1e-2 * float(np.average(variance, weights=weights)) + 1e-9
-    fitted, line = np.maximum(variance, least), np.zeros(2)
+    fitted: FloatArray = np.maximum(variance, least)
+    line: FloatArray = np.zeros(2)
     for _ in range(_ROUNDS):
         away = np.abs(variance - fitted) / fitted
         root = np.sqrt(weights / np.maximum(1, away / _CLOSE)) / fitted

@@ -118,7 +118,11 @@ class DenoiseForm(PreviewForm):
     format: Literal["same", "png", "jpeg", "webp", "tiff", "npy"] = Field(
         "same", description="The format of the result."
     )
-    jpeg_quality: int = Field(JPEG_QUALITY, ge=1, le=100, description="Of a result in JPEG.")
+    jpeg_quality: Annotated[int, Field(ge=1, le=100)] | SkipJsonSchema[None] = Field(
+        None,
+        description="Of a result in JPEG. By default that of a JPEG file, or better if too much "
+        f"would be lost, and {JPEG_QUALITY} for others.",
+    )
     preview: _Switch = Field(
         "no",
         description="With 'yes' the answer is a form of two files: 'file', the result, and "

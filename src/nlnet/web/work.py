@@ -11,11 +11,11 @@ from nlnet.denoising.image import stoppable
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import Range, display_range, white_of
 from nlnet.files.pages import denoise_pages, notes_of
+from nlnet.files.rewriting import rewriting
 from nlnet.files.settings import Settings
-from nlnet.images import ImageFile
+from nlnet.images import ImageFile, WritingOptions
 from nlnet.images.content import Source
 from nlnet.images.formats import read_source
-from nlnet.noise.record import NoNoise
 from nlnet.progress import Progress
 from nlnet.web import display, output
 from nlnet.web.catalog import Catalog
@@ -93,10 +93,14 @@ def denoise_upload(
     same = form.format == SAME_FORMAT
     suffix = images.result_suffix(own) if same else OUTPUTS[form.format]
     notes = first.notes + notes_of(found, "data_range")
-    if suffix == own and all(isinstance(page.plan.noise, NoNoise) for page in found):
+    writing: WritingOptions | None = settings.writing
+    if suffix == own:
+        writing, said = rewriting(first, results, found, settings)
+        notes += said
+    if writing is None:
         encoded = data
     else:
-        encoded, losses = output.encode(results, suffix, settings.writing, white)
+        encoded, losses = output.encode(results, suffix, writing, white)
         notes += losses
     if isinstance(settings.strength, tuple) and first.channels == 1:
         notes += ("the strength of color is left out, for the image is gray",)

@@ -25,7 +25,7 @@ export function readSettings() {
     quality: find("quality").value,
     white: Number(find("white").value) > 0 ? find("white").value : "auto",
     format: find("format").value,
-    jpegQuality: find("format").value === "jpeg" ? find("jpeg-quality").value : "95",
+    jpegQuality: find("format").value === "jpeg" ? find("jpeg-quality").value : null,
   };
 }
 
@@ -42,7 +42,7 @@ export function fieldsFor(item, settings) {
     ...(fits ? { model: settings.model } : { quality: settings.quality }),
     data_range: settings.white,
     format,
-    jpeg_quality: settings.jpegQuality,
+    ...(settings.jpegQuality === null ? {} : { jpeg_quality: settings.jpegQuality }),
     preview: native ? "no" : "yes",
   };
 }
