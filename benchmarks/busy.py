@@ -52,7 +52,7 @@ def make_entries(folder: Path, stack: contextlib.ExitStack) -> dict[str, Entry]:
     stored = np.rint(np.clip(color, 0, 255)).astype(np.uint8)
     write_image(folder / "noisy.png", ImageFile(stored))
     command = [sys.executable, "-m", "nlnet", "denoise", "noisy.png", "-o", "o.png", "--overwrite"]
-    files = (ImageFile(clean), [("noisy", ImageFile(stored))])
+    files = ([ImageFile(clean)], [("noisy", [ImageFile(stored)])])
     entries: dict[str, Entry] = {
         "estimate_sigma, gray": lambda: nlnet.estimate_sigma(gray),
         "estimate_sigma, color": lambda: nlnet.estimate_sigma(color),

@@ -41,10 +41,10 @@ def draw_comparison() -> None:
     noisy = add_noise(clean.pixels, SIGMA, seed=0).astype(np.float32)
     denoised = nlnet.denoise(noisy, SIGMA, data_range=255)
     shown = [
-        (f"noise of sigma {SIGMA}", ImageFile(_to_bytes(noisy))),
-        ("denoised", ImageFile(_to_bytes(denoised))),
+        (f"noise of sigma {SIGMA}", [ImageFile(_to_bytes(noisy))]),
+        ("denoised", [ImageFile(_to_bytes(denoised))]),
     ]
-    comparisons, figure = compare(clean, shown, name="original")
+    comparisons, figure = compare([clean], shown, name="original")
     small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
     write_atomically(IMAGES / "cat.jpg", small.jpegsave_buffer(Q=85, strip=True))
     for comparison in comparisons:

@@ -56,8 +56,8 @@ def count(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _draw(name: str, words: str, noisy: np.ndarray, clean: np.ndarray) -> None:
     found = nlnet.estimate_noise(noisy)
-    shown = [(words, ImageFile(noisy)), ("denoised", ImageFile(nlnet.denoise(noisy)))]
-    comparisons, figure = compare(ImageFile(clean), shown, name="without noise", data_range=255)
+    shown = [(words, [ImageFile(noisy)]), ("denoised", [ImageFile(nlnet.denoise(noisy))])]
+    comparisons, figure = compare([ImageFile(clean)], shown, name="without noise", data_range=255)
     small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
     write_atomically(IMAGES / name, small.jpegsave_buffer(Q=85, strip=True))
     print(f"{name}: {found}; {', '.join(f'{each.psnr:.2f} dB' for each in comparisons)}")

@@ -102,7 +102,7 @@ def test_dark_images_of_more_than_8_bits_are_not_drawn_black(draw: str) -> None:
         image = ImageFile(pixels)
         if draw == "preview":
             return preview_figure(outcome(image, image)).pixels
-        return compare(image, [("same", image)])[1].pixels
+        return compare([image], [("same", [image])])[1].pixels
 
     # The upper half of the first panel, without its caption.
     shown = {name: drawn(values)[:400, :200].astype(float) for name, values in pixels.items()}
@@ -127,8 +127,8 @@ def test_a_preview_is_upright(tmp_path: Path) -> None:
 def test_figures_are_those_of_evaluation() -> None:
     clean = noisy_pixels(np.uint8, 3)
     noisy = add_noise(clean, 30)
-    images = [("noisy", ImageFile(noisy.astype(np.float32) / 255)), ("same", ImageFile(clean))]
-    (first, second), figure = compare(ImageFile(clean), images)
+    images = [("noisy", [ImageFile(noisy.astype(np.float32) / 255)]), ("same", [ImageFile(clean)])]
+    (first, second), figure = compare([ImageFile(clean)], images)
     clipped = np.clip(noisy, 0, 255)
     assert first.psnr == pytest.approx(psnr(clean, clipped), abs=1e-4)
     assert first.ssim == pytest.approx(ssim(clean, clipped), abs=1e-5)
@@ -139,7 +139,7 @@ def test_figures_are_those_of_evaluation() -> None:
 @pytest.mark.parametrize("other", [np.zeros((24, 31), np.uint8), np.zeros((24, 32, 3), np.uint8)])
 def test_images_to_compare_must_be_alike(other: np.ndarray) -> None:
     with refused(InputError, "'b'", "clean image", "32x24 pixels in gray"):
-        compare(ImageFile(noisy_pixels(np.uint8)), [("b", ImageFile(other))])
+        compare([ImageFile(noisy_pixels(np.uint8))], [("b", [ImageFile(other)])])
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ ARGUMENTS = (
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the figure and print the table."""
-    from nlnet.evaluation.comparison import compare, measure_stacks
+    from nlnet.evaluation.comparison import compare
     from nlnet.images import read_pages, write_image
 
     paths = (arguments.clean, *arguments.others)
@@ -51,26 +51,24 @@ def run(arguments: argparse.Namespace) -> None:
         check_figure(arguments.output, overwrite=arguments.overwrite, source=source)
     name, *names = distinct_names(paths)
     clean, *stacks = [read_pages(path, max_pixels=arguments.max_pixels) for path in paths]
-    others = list(zip(names, stacks, strict=True))
-    page = arguments.page - 1
-    if not page < len(clean):
+    if arguments.page > len(clean):
         held = "1 page" if len(clean) == 1 else f"{len(clean)} pages"
         raise InputError(f"--page is {arguments.page}, but {name!r} has {held}.")
-    white = arguments.data_range
-    means = None
-    if max(len(pages) for pages in (clean, *stacks)) > 1:
-        means = measure_stacks(clean, others, name=name, data_range=white)
-    shown = [(other, pages[page]) for other, pages in others]
     comparisons, figure = compare(
-        clean[page], shown, name=name, data_range=white, centre=arguments.crop
+        clean,
+        list(zip(names, stacks, strict=True)),
+        name=name,
+        data_range=arguments.data_range,
+        centre=arguments.crop,
+        page=arguments.page - 1,
     )
     write_image(arguments.output, figure)
-    width = max(len("image"), *(len(comparison.name) for comparison in comparisons))
+    width = max(len("image"), *map(len, names))
     print(f"{'image':<{width}}  {'PSNR':>8}  {'SSIM':>7}")
-    for comparison in means or comparisons:
+    for comparison in comparisons:
         print(f"{comparison.name:<{width}}  {comparison.psnr:8.3f}  {comparison.ssim:7.4f}")
-    if means is not None:
-        print(f"These are means over {len(clean)} pages; the figure shows page {page + 1}.")
+    if len(clean) > 1:
+        print(f"These are means over {len(clean)} pages; the figure shows page {arguments.page}.")
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nlnet.errors import InputError
 from nlnet.images import ImageFile
 from nlnet.inputs import DATA_RANGES, check_dtype, find_data_range
+
+Value = TypeVar("Value", bound=Any)
 
 _SHARE = 1e-3
 _FAR = 0.5
@@ -21,30 +24,45 @@ _BRIGHT = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Scale:
-    """The value of black, and how far white is above it."""
+class Range:
+    """The values of black and white, or those that are shown as such.
 
-    black: float
-    span: float
+    Parameters
+    ----------
+    low, high : float
+        In the image's units.
+    stretched : bool
+        Whether that is another range than the image's own.
+    """
+
+    low: float
+    high: float
+    stretched: bool = False
+
+    def on_255(self, values: Value) -> Value:
+        """Scale values so that black is 0 and white 255."""
+        scaled: Value = (values - self.low) * (255 / (self.high - self.low))
+        return scaled
 
 
-def scale_of(image: ImageFile, data_range: float | None, clean: Scale | None = None) -> Scale:
-    """Return an image's scale: from 0 to white or, if white is not known, the range of its values.
+def range_of(image: ImageFile, data_range: float | None, clean: Range | None = None) -> Range:
+    """Return an image's range: from 0 to white or, if white is not known, that of its values.
 
-    If white is not known, but there is a clean image to compare with, its scale is returned.
+    If white is not known, but there is a clean image to compare with, its range is returned.
 
     Examples
     --------
-    >>> scale_of(ImageFile(np.array([[-1000, 3000]], np.int16)), None)
-    Scale(black=-1000.0, span=4000.0)
+    >>> range_of(ImageFile(np.array([[-1000, 3000]], np.int16)), None)
+    Range(low=-1000.0, high=3000.0, stretched=False)
     """
     white = known_white(image, data_range)
     if white is not None and image.pixels.dtype.kind != "i":
-        return Scale(0.0, white)
+        return Range(0.0, white)
     if clean is not None:
         return clean
     lowest = float(image.pixels.min())
-    return Scale(lowest if white is None else min(0.0, lowest), white_of(image, data_range))
+    black = lowest if white is None else min(0.0, lowest)
+    return Range(black, black + white_of(image, data_range))
 
 
 def known_white(image: ImageFile, data_range: float | None) -> float | None:
@@ -86,23 +104,6 @@ def check_white(image: ImageFile, data_range: float | None, name: str) -> None:
             f"{name!r} has values from {pixels.min():g} to {pixels.max():g}, but white is taken to "
             f"be {white:g}; say what it is with --data-range."
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The values that are shown as black and as white.
-
-    Parameters
-    ----------
-    low, high : float
-        In the image's units.
-    stretched : bool
-        Whether that is another range than the image's own.
-    """
-
-    low: float
-    high: float
-    stretched: bool = False
 
 
 def display_range(image: ImageFile, white: float) -> Range:
