@@ -199,7 +199,7 @@ def test_estimates(side: int) -> None:
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (np.zeros((HEIGHT, WIDTH), np.uint8), "dtype is uint8, but must be bool"),
+        (np.zeros((HEIGHT, WIDTH)), "dtype is float64, but must be bool"),
         (np.zeros((WIDTH, HEIGHT), bool), r"shape \(150, 120\), but must be \(120, 150\)"),
         (True, r"shape \(\)"),
     ],

@@ -145,7 +145,7 @@ def test_a_mask_does_not_hide_the_noise(gray_model: Model) -> None:
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (np.zeros((48, 56), np.uint8), "dtype is uint8, but must be bool"),
+        (np.zeros((48, 56)), "dtype is float64, but must be bool"),
         (np.zeros((56, 48), bool), "shape (56, 48), but must be (48, 56)"),
         (np.zeros((48, 56, 3), bool), "shape (48, 56, 3)"),
         (True, "shape ()"),

@@ -53,7 +53,7 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
         (np.array([[0, 128, 255]], np.uint8), "uint16", [[0, 32896, 65535]]),
         (np.array([[0, 32896, 65535]], np.uint16), "uint8", [[0, 128, 255]]),
         (np.array([[-0.5, 0.5, 2.0]], np.float32), "uint8", [[0, 128, 255]]),
-        (np.array([[0, 255]], np.uint8), "float32", [[0.0, 1.0]]),
+        (np.array([[0, 255]], np.uint8), "float32", [[0.0, 255.0]]),
         (np.array([[0.0, 0.25]], np.float16), "float32", [[0.0, 0.25]]),
     ],
 )

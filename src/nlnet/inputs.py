@@ -7,6 +7,7 @@ import numbers
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
@@ -137,6 +138,17 @@ def check_number(name: str, value: object) -> float:
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise InputError(f"{name} is {value!r}, but must be a number.")
     return float(value)
+
+
+def check_float(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
+    """Return the dtype of a result, None for that of the image; it must be floating."""
+    try:
+        wanted = None if dtype is None else np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    if wanted is not None and wanted not in (np.float32, np.float64):
+        raise InputError(f"dtype is {dtype!r}, but must be float32 or float64.")
+    return wanted
 
 
 def check_count(name: str, value: object) -> None:

@@ -39,8 +39,9 @@ def find_mask(image: object, mask: npt.ArrayLike | None, axis: int | None) -> Ma
     ----------
     image : array or masked array
         Of a supported dtype and shape. A pixel is left out if one of its channels is masked or NaN.
-    mask : array of bool or None
-        True for pixels to leave out: of the image's height and width, or of its shape.
+    mask : array of bool or integers, or None
+        True, or any number but 0, for pixels to leave out: of the image's height and width, or of
+        its shape.
     axis : int or None
         Where the channels are.
 
@@ -80,11 +81,18 @@ def check_share(count: int, size: int) -> None:
         )
 
 
-def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
-    if mask.dtype != np.bool_:
+def check_mask_dtype(dtype: np.dtype[Any]) -> None:
+    """Raise InputError unless a mask can be of that dtype."""
+    if dtype.kind not in "biu":
         raise InputError(
-            f"The mask's dtype is {mask.dtype}, but must be bool: True for pixels to leave out."
+            f"The mask's dtype is {dtype}, but must be bool or integer: True, or any number but 0, "
+            "for pixels to leave out."
         )
+
+
+def _given_mask(mask: Array, planes: Array, axis: int | None) -> Mask:
+    check_mask_dtype(mask.dtype)
+    mask = mask != 0
     if mask.shape == planes.shape[1:]:
         return mask
     whole = from_planes(planes, axis).shape
@@ -144,6 +152,12 @@ class Planes:
     hidden: Mask | None
     axis: int | None
     image: Array
+
+    def cast(self, dtype: np.dtype[Any] | None) -> Planes:
+        """Return the same planes as values of another dtype, if there is one."""
+        if dtype is None:
+            return self
+        return dataclasses.replace(self, planes=self.planes.astype(dtype, copy=False))
 
     def put_back(self, planes: Array) -> Array:
         """Return other planes as an image of the same kind; what was left out is as it was."""

@@ -18,6 +18,20 @@ def ignore(share: float) -> None:
     """Report to nobody."""
 
 
+def bar() -> Progress:
+    """Return a function that shows a bar (tqdm), also in notebooks."""
+    from tqdm.auto import tqdm
+
+    shown = tqdm(total=1.0, bar_format="{percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
+
+    def show(share: float) -> None:
+        shown.update(share - shown.n)
+        if share >= 1:
+            shown.close()
+
+    return show
+
+
 def part(
     report: Callable[[float], Answer], first: float, share: float
 ) -> Callable[[float], Answer]:

@@ -58,8 +58,8 @@ WRITING = Group(
         argument("--pyramid", "write TIFF as tiles, with smaller versions for viewers"),
         argument(
             "--depth",
-            "bit depth to write, where white stays white; JPEG needs 8 for 16-bit images "
-            "(default: that of the input)",
+            "bit depth to write, where white stays white; JPEG needs 8 for 16-bit images; float32 "
+            "keeps the units, and what integers would round away (default: that of the input)",
             choices=tuple(_DEPTHS),
         ),
         argument(

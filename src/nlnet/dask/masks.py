@@ -17,7 +17,7 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.coarse_to_fine import halve
 from nlnet.errors import InputError
 from nlnet.inputs import check_finite
-from nlnet.masks import Mask, fill
+from nlnet.masks import Mask, check_mask_dtype, fill
 
 
 def take_mask(
@@ -72,10 +72,8 @@ def _channel_axis(ndim: int, stacked: int, image_axes: tuple[int, int]) -> int |
 
 def _given_mask(array: da.Array, mask: Any, stacked: int, image_axes: tuple[int, int]) -> da.Array:
     lazy = mask if isinstance(mask, da.Array) else da.from_array(np.asarray(mask), name=False)
-    if lazy.dtype != np.bool_:
-        raise InputError(
-            f"The mask's dtype is {lazy.dtype}, but must be bool: True for pixels to leave out."
-        )
+    check_mask_dtype(lazy.dtype)
+    lazy = lazy != 0
     size = tuple(array.shape[axis] for axis in image_axes)
     pages = array.shape[:stacked]
     if lazy.shape == array.shape and array.ndim > stacked + 2:

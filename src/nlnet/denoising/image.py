@@ -20,11 +20,11 @@ from nlnet.denoising.plan import Plan, Request
 from nlnet.denoising.sigma_map import is_map
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.errors import Cancelled
-from nlnet.inputs import check_count
+from nlnet.inputs import check_count, check_float
 from nlnet.masks import read_planes
 from nlnet.model.loading import AUTO, ModelLike, check_quality
 from nlnet.noise.record import Noise, NoNoise
-from nlnet.progress import Progress, Report, ignore
+from nlnet.progress import Progress, Report, bar, ignore
 
 
 def denoise(
@@ -42,7 +42,8 @@ def denoise(
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> Array:
     """Remove the noise of a grayscale or RGB image.
 
@@ -69,10 +70,10 @@ def denoise(
         How much of the noise to remove, from 0 to 2: 1 is what was found or given. Less blends the
         result with the image, and more takes more than that. For color images also a pair, for
         luma (grain) and chroma (color blotches).
-    mask : array of bool, optional
-        (H, W), True for pixels to leave out. Masked arrays bring their own mask, and NaN is always
-        left out. Such pixels do not influence the others and are returned unchanged. At most half
-        of the image may be left out.
+    mask : array of bool or integers, optional
+        (H, W), True or any number but 0 for pixels to leave out. Masked arrays bring their own
+        mask, and NaN is always left out. Such pixels do not influence the others and are returned
+        unchanged. At most half of the image may be left out.
     model : str, path or Model, optional
         A model for every sigma (``"gray"``, ``"color"``); a family of models for one sigma each
         (``"gray-5x5"``, ``"gray-7x7"``, ``"color-5x5"``), from which the one with the nearest log
@@ -100,14 +101,18 @@ def denoise(
     device : str, optional
         ``"cpu"``, or a torch device such as ``"cuda"`` or ``"mps"``, which needs torch: ``pip
         install 'nlnet[train]'``. `threads` and `max_memory` only apply to the CPU.
-    progress : callable, optional
+    progress : callable or True, optional
         Called with the share of the work done, from 0 to 1, in the calling thread. To stop the
-        work, return False (which raises `Cancelled`) or raise an exception.
+        work, return False (which raises `Cancelled`) or raise an exception. True shows a bar.
+    dtype : dtype, optional
+        ``"float32"`` or ``"float64"``: the type of the result, in the units of the image. It keeps
+        what integers would round away, which at low counts is much. By default that of the image.
 
     Returns
     -------
     array
-        The denoised image, of the same shape and dtype; integers are rounded. For a masked array, a
+        The denoised image, of the same shape, and of the same dtype unless another is asked for;
+        integers are rounded. For a masked array, a
         masked array.
 
     Raises
@@ -137,6 +142,8 @@ def denoise(
     ((64, 64), dtype('uint8'))
     >>> bool(denoised.std() < noisy.std() / 4)
     True
+    >>> nlnet.denoise(noisy, sigma=25, dtype="float32").dtype  # not rounded
+    dtype('float32')
 
     Noise that grows from left to right:
 
@@ -163,7 +170,8 @@ def denoise(
         request,
         check_strength(strength, channels),
         Network.of(model, channels, quality, threads, max_memory, device),
-        ignore if progress is None else stoppable(progress),
+        stoppable(progress),
+        dtype=check_float(dtype),
     )
     for message in warnings_of(findings.plan, given=isinstance(noise, Noise)):
         warnings.warn(message, stacklevel=2)
@@ -200,12 +208,15 @@ def unclipped_warning(plan: Plan) -> str:
     )
 
 
-def stoppable(progress: Progress) -> Report:
+def stoppable(progress: Progress | bool | None) -> Report:
     """Return a report that raises `Cancelled` when the progress function returns False."""
+    if progress is None or progress is False:
+        return ignore
+    shown = bar() if progress is True else progress
 
     def report(share: float) -> None:
         # Only False itself: a function that returns nothing wants the work to go on.
-        if progress(share) is False:
+        if shown(share) is False:
             raise Cancelled("The work was stopped by the progress function.")
 
     return report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,7 @@ def denoise_page(
     network: Network,
     report: Report,
     common: Plan | None = None,
+    dtype: np.dtype[Any] | None = None,
 ) -> tuple[Array, PageFindings]:
     """Return the denoised image, of the kind that the page was, and what was found.
 
@@ -65,6 +67,8 @@ def denoise_page(
         As for `denoise_planes`.
     common : Plan, optional
         The plan of all pages of a stack together.
+    dtype : dtype, optional
+        That of the result, if it is another than the page's.
 
     Raises
     ------
@@ -72,6 +76,7 @@ def denoise_page(
         As `nlnet.denoise`.
     """
     plan, sigma_map = plan_page(page, sigma, request, common)
+    page = page.cast(dtype)
     restored, models = denoise_planes(
         page.planes, plan, shares, network, report, sigma_map=sigma_map
     )

@@ -24,7 +24,9 @@ class StackPages:
         If it is no stack of images, or the mask fits neither one page nor all of them.
     """
 
-    def __init__(self, stack: Any, rgb: bool | None, mask: Any) -> None:
+    def __init__(
+        self, stack: Any, rgb: bool | None, mask: Any, dtype: np.dtype[Any] | None = None
+    ) -> None:
         self._stack = stack
         self.data = as_array(stack)
         shape = self.data.shape
@@ -33,7 +35,7 @@ class StackPages:
         self.shape: tuple[int, ...] = shape[: -self._axes]
         self.size: tuple[int, int] = shape[-self._axes :][:2]
         self.count = math.prod(self.shape)
-        self._denoised = np.empty(shape, self.data.dtype)
+        self._denoised = np.empty(shape, dtype or self.data.dtype)
         self._mask = None if mask is None else as_array(mask)
         wanted = [self.size, (*self.shape, *self.size), shape]
         if self._mask is not None and self._mask.shape not in wanted:
@@ -83,7 +85,7 @@ class StackPages:
 
     def write(self, index: tuple[int, ...], page: Array, result: Array) -> None:
         """Keep what a page has become; alpha is as it was."""
-        pixels = np.array(np.ma.getdata(page))
+        pixels = np.array(np.ma.getdata(page), self._denoised.dtype)
         self.without_alpha(pixels)[...] = np.ma.getdata(result)
         if isinstance(page, np.ma.MaskedArray) and not isinstance(
             self._denoised, np.ma.MaskedArray
@@ -93,7 +95,11 @@ class StackPages:
 
     def result(self) -> Any:
         """Return the denoised stack, of the kind of the stack itself."""
-        return _like(self._stack, self._denoised) if _is_tensor(self._stack) else self._denoised
+        if not _is_tensor(self._stack):
+            return self._denoised
+        tensor = sys.modules["torch"].from_numpy(self._denoised)
+        same = self._denoised.dtype == self.data.dtype
+        return tensor.to(self._stack) if same else tensor.to(self._stack.device)
 
     def _mask_of(self, index: tuple[int, ...]) -> Any:
         if self._mask is None or self._mask.shape == self.size:
@@ -151,8 +157,3 @@ def _to_numpy(tensor: Any) -> Array:
         return np.asarray(detached.numpy())
     except TypeError:  # bfloat16, which numpy does not have
         return np.asarray(detached.float().numpy())
-
-
-def _like(tensor: Any, pixels: Array) -> Any:
-    """Return an array as a tensor of the dtype, and on the device, of another one."""
-    return sys.modules["torch"].from_numpy(pixels).to(tensor)

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
@@ -25,9 +26,10 @@ from nlnet.denoising.series_pages import PlannedPage, denoise_series
 from nlnet.denoising.stack_pages import StackPages, as_array, map_of
 from nlnet.denoising.strength import Shares, Strength, check_strength
 from nlnet.errors import about
+from nlnet.inputs import check_float
 from nlnet.model.loading import AUTO, ModelLike, check_quality
 from nlnet.noise.record import Noise
-from nlnet.progress import Progress, Report, ignore, one_of
+from nlnet.progress import Progress, Report, one_of
 
 
 def denoise_stack(
@@ -48,7 +50,8 @@ def denoise_stack(
     threads: int | None = None,
     max_memory: int | None = None,
     device: str = CPU,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> Any:
     """Remove the noise of every image of an array.
 
@@ -85,7 +88,7 @@ def denoise_stack(
         that is all NaN stays as it is.
     strength : float or pair of floats, optional
         As for :func:`nlnet.denoise`.
-    mask : array of bool, optional
+    mask : array of bool or integers, optional
         True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
         the axes in front. Masked arrays bring their own, and NaN is always left out. At most half
         of a page may be left out.
@@ -94,13 +97,16 @@ def denoise_stack(
         there are more than two axes and the last has length 3 or 4.
     model, quality, data_range, clip, threads, max_memory, device
         As for :func:`nlnet.denoise`, for every page.
-    progress : callable, optional
+    progress : callable or True, optional
         As for :func:`nlnet.denoise`, with the share of all the work.
+    dtype : dtype, optional
+        As for :func:`nlnet.denoise`.
 
     Returns
     -------
     array or torch.Tensor
-        The denoised images, a numpy array of the same shape and dtype; for a masked array, a
+        The denoised images, a numpy array of the same shape and dtype,
+        unless another dtype is asked for; for a masked array, a
         masked array; for a tensor, a tensor on the same device, without gradient.
 
     Raises
@@ -123,7 +129,8 @@ def denoise_stack(
 
     >>> denoised = nlnet.denoise_stack(movie[0], [0.1, 0.1, 0.12])
     """
-    pages = StackPages(stack, rgb, mask)
+    result_dtype = check_float(dtype)
+    pages = StackPages(stack, rgb, mask, result_dtype)
     sigma, maps = split_sigma(sigma, pages.shape, pages.size)
     sigmas = sigma_of_pages(sigma, pages.shape)
     request = Request(noise, data_range, clip)
@@ -138,8 +145,8 @@ def denoise_stack(
     groups = groups_of_pages(pages.shape, noise_axis, per_page=per_page or maps is not None)
     network = Network.of(model, pages.channels, quality, threads, max_memory, device)
     shares = check_strength(strength, pages.channels)
-    report = ignore if progress is None else stoppable(progress)
-    work = _Work(pages, sigmas, maps, groups, request, shares, network)
+    report = stoppable(progress)
+    work = _Work(pages, sigmas, maps, groups, request, shares, network, result_dtype)
     series = series_of_pages(pages.shape, along)
     for number, indices in enumerate(series):
         part = one_of(report, number, len(series))
@@ -165,6 +172,7 @@ class _Work:
     request: Request
     shares: Shares
     network: Network
+    dtype: np.dtype[Any] | None = None
     done: list[Plan] = dataclasses.field(default_factory=list)
     """The plans of the pages that are denoised."""
     _common: dict[int, Plan] = dataclasses.field(default_factory=dict)
@@ -174,9 +182,8 @@ class _Work:
         common = self._common_plan(index)
         page, planes = self.pages.read(index)
         with about(self.pages.name_of(index)):
-            result, findings = denoise_page(
-                planes, self._sigma(index), self.request, self.shares, self.network, report, common
-            )
+            asked = self._sigma(index), self.request, self.shares, self.network
+            result, findings = denoise_page(planes, *asked, report, common, self.dtype)
         self.pages.write(index, page, result)
         self.done.append(findings.plan)
 
@@ -199,7 +206,8 @@ class _Work:
         common = self._common_plan(index)
         _, planes = self.pages.read(index)
         with about(self.pages.name_of(index)):
-            return PlannedPage(planes, *plan_page(planes, self._sigma(index), self.request, common))
+            plan = plan_page(planes, self._sigma(index), self.request, common)
+            return PlannedPage(planes.cast(self.dtype), *plan)
 
     def _common_plan(self, index: tuple[int, ...]) -> Plan | None:
         """Return what is decided for all pages that have their noise in common with a page."""

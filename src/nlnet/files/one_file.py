@@ -24,7 +24,7 @@ from nlnet.images import (
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO
 from nlnet.noise.record import Noise
-from nlnet.progress import Progress, ignore
+from nlnet.progress import Progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +97,7 @@ def denoise_file(
         pages,
         settings,
         settings.network(first.channels),
-        ignore if progress is None else stoppable(progress),
+        stoppable(progress),
         name=str(source),
         mask_of=lambda number: page_mask(settings.mask, number, *beside),
         map_of=lambda number: page_sigmas(settings.sigma_map, number, *beside),

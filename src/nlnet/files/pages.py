@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings, denoise_page, plan_together
@@ -73,6 +75,8 @@ def denoise_pages(
         if one is not None:
             one *= find_data_range(read(0)[1].planes, request.data_range) / 255
         common = plan_together(count, lambda number: read(number)[1].planes, one, request)
+    # Values that integers would round away are kept where floating ones are written.
+    dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
     results, findings = [], []
     for number, sigma in enumerate(sigmas):
         page, planes = read(number)
@@ -81,8 +85,10 @@ def denoise_pages(
             if given is not None:
                 given = given * (find_data_range(planes.planes, request.data_range) / 255)
             part = one_of(report, number, count)
-            pixels, found = denoise_page(planes, given, request, shares, network, part, common)
-        results.append(dataclasses.replace(page, pixels=pixels))
+            asked = given, request, shares, network
+            pixels, found = denoise_page(planes, *asked, part, common, dtype)
+        alpha = None if page.alpha is None else page.alpha.astype(pixels.dtype, copy=False)
+        results.append(dataclasses.replace(page, pixels=pixels, alpha=alpha))
         findings.append(found)
     return results, findings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection
 
 from nlnet.images import photoshop, tiff_tags, xmp
@@ -155,9 +156,12 @@ class Metadata:
         return lost
 
     @property
-    def describes_pixels(self) -> bool:
-        """Whether it names the type of the values, as OME's description of a TIFF file does."""
-        return self.tags is not None and b"<OME" in (self.tags.data(DESCRIPTION) or b"")
+    def described_dtype(self) -> str | None:
+        """The type of the values as OME's description of a TIFF file names it, if it does."""
+        text = None if self.tags is None else self.tags.data(DESCRIPTION)
+        found = re.search(rb'<Pixels[^>]*\sType="(\w+)"', text or b"")
+        name = None if found is None else found[1].decode()
+        return {"float": "float32", "double": "float64"}.get(str(name), name)
 
     def without_description(self) -> Metadata:
         """Return the rest."""

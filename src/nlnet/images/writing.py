@@ -30,7 +30,8 @@ class WritingOptions:
     webp_quality, avif_quality : int or None, optional
         From 1 to 100; None to lose nothing.
     depth : {"uint8", "uint16", "float32"} or None, optional
-        Convert pixels to that type, white to its white; None to keep the type they have.
+        Convert pixels to that type: white to the white of integers, while floating values keep
+        their units. None to keep the type they have.
     background : tuple of int or None, optional
         A color, three numbers from 0 to 255, to put behind a transparent image, which is then
         written without transparency.
@@ -147,9 +148,9 @@ def changed_values(
 
 
 def loses_description(image: ImageFile, options: WritingOptions) -> bool:
-    """Tell whether the file's description names a type that its values no longer have."""
-    changed = depth_of(image, options) != image.pixels.dtype.name
-    return changed and image.metadata is not None and image.metadata.describes_pixels
+    """Tell whether the file's description names another type than its values will have."""
+    named = None if image.metadata is None else image.metadata.described_dtype
+    return named is not None and named != depth_of(image, options)
 
 
 def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> ImageFile:
@@ -165,25 +166,20 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     depth = options.depth
     if scales_white(image, keeps_white=keeps_white, options=options):
         depth = image.pixels.dtype.name
-    if depth is None or (depth == image.pixels.dtype.name and image.data_range is None):
-        return _in_native_order(image)
+    if image.metadata is not None and loses_description(image, options):
+        image = dataclasses.replace(image, metadata=image.metadata.without_description())
+    native = image.pixels.dtype.newbyteorder("=")
+    same = depth is None or (depth == native.name and image.data_range is None)
+    if depth is None or same or np.dtype(depth).kind == "f":
+        # In native byte order, as the codecs need it; floating values keep their units.
+        dtype = native if depth is None else np.dtype(depth)
+        alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
+        return dataclasses.replace(
+            image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha
+        )
     pixels = _scaled(image.pixels, _white(image), depth)
-    alpha = image.alpha
-    if alpha is not None:
-        alpha = _scaled(alpha, _white_of(alpha.dtype), depth)
-    metadata = image.metadata
-    if metadata is not None and loses_description(image, options):
-        metadata = metadata.without_description()
-    return dataclasses.replace(
-        image, pixels=pixels, alpha=alpha, data_range=None, metadata=metadata
-    )
-
-
-def _in_native_order(image: ImageFile) -> ImageFile:
-    """Return an image in native byte order, as the codecs need it."""
-    dtype = image.pixels.dtype.newbyteorder("=")
-    alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
-    return dataclasses.replace(image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha)
+    alpha = None if image.alpha is None else _scaled(image.alpha, _white_of(native), depth)
+    return dataclasses.replace(image, pixels=pixels, alpha=alpha, data_range=None)
 
 
 def _white(image: ImageFile) -> float:

@@ -134,6 +134,8 @@ class Noise:
     white noise, sigma 12.5
     >>> print(Noise.poisson(gain=2.0, read=3.0))
     photon noise, gain 2, read noise 3
+    >>> Noise.poisson(gain=2.0, read=3.0).gain
+    2.0
     >>> Noise.from_json(Noise.white(12.5).to_json()) == Noise.white(12.5)
     True
     """
@@ -166,6 +168,25 @@ class Noise:
         """Return photon noise, ``var = gain * (x - black) + read**2``."""
         given = {"gain": gain, "read": read, "black": black}
         return Photon((Level(*(check_number(name, value) for name, value in given.items())),))
+
+    @property
+    def gain(self) -> float | None:
+        """Values per photon; None unless one number holds for all channels."""
+        return self._common("gain")
+
+    @property
+    def read(self) -> float | None:
+        """Standard deviation in the dark; None unless one number holds for all channels."""
+        return self._common("read")
+
+    @property
+    def black(self) -> float | None:
+        """The value of no light; None unless one number holds for all channels."""
+        return self._common("black")
+
+    def _common(self, name: str) -> float | None:
+        values = {getattr(level, name, None) for level in self.levels}
+        return values.pop() if len(values) == 1 else None
 
     @property
     def octaves(self) -> tuple[float, ...]:
@@ -367,6 +388,25 @@ class Camera(Noise):
     def levels(self) -> tuple[AnyLevel, ...]:
         """The same at every brightness, on average."""
         return (Level(read=self.sigma),)
+
+    @property
+    def gain(self) -> float | None:
+        """Values per photon; None unless one number holds for all channels."""
+        return self._common("gain")
+
+    @property
+    def read(self) -> float | None:
+        """Standard deviation in the dark; None unless one number holds for all channels."""
+        return self._common("read")
+
+    @property
+    def black(self) -> float | None:
+        """The value of no light; None unless one number holds for all channels."""
+        return self._common("black")
+
+    def _common(self, name: str) -> float | None:
+        values = {getattr(level, name, None) for level in self.levels}
+        return values.pop() if len(values) == 1 else None
 
     @property
     def octaves(self) -> tuple[float, ...]:

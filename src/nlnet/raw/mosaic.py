@@ -28,7 +28,7 @@ from nlnet.denoising.network import Network
 from nlnet.errors import InputError
 from nlnet.model.loading import AUTO, check_quality
 from nlnet.noise.stabilisation import Anscombe
-from nlnet.progress import Progress, ignore, part
+from nlnet.progress import Progress, part
 from nlnet.raw.demosaicing import (
     GREEN,
     PHASES,
@@ -127,7 +127,7 @@ def denoise_mosaic(
         )
         return restored.reshape(image.shape)
 
-    report = ignore if progress is None else stoppable(progress)
+    report = stoppable(progress)
     transform = Anscombe(gain, read**2)
     stable = by_bands(mosaic, transform.forward)
     contrast = _contrast(stable)
