@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument, positive
+from nlnet.cli.messages import table
 from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
 
@@ -63,10 +64,8 @@ def run(arguments: argparse.Namespace) -> None:
         page=arguments.page - 1,
     )
     write_image(arguments.output, figure)
-    width = max(len("image"), *map(len, names))
-    print(f"{'image':<{width}}  {'PSNR':>8}  {'SSIM':>7}")
-    for comparison in comparisons:
-        print(f"{comparison.name:<{width}}  {comparison.psnr:8.3f}  {comparison.ssim:7.4f}")
+    rows = [(each.name, f"{each.psnr:.3f}", f"{each.ssim:.4f}") for each in comparisons]
+    print("\n".join(table([("image", "PSNR", "SSIM"), *rows])))
     if len(clean) > 1:
         print(f"These are means over {len(clean)} pages; the figure shows page {arguments.page}.")
 

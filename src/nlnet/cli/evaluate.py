@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import SIGMA, THREADS, argument, whole_number
+from nlnet.cli.messages import table
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
-    from nlnet.evaluation.protocol import Evaluation, Score
+    from nlnet.evaluation.protocol import Evaluation
 
 NAME = "evaluate"
 SUMMARY = "measure a model on a folder of clean images"
@@ -44,7 +47,7 @@ ARGUMENTS = (
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate a model, print the table, and write the JSON if asked."""
     from nlnet.atomic import write_atomically
-    from nlnet.cli.progress import count_bar
+    from nlnet.cli.progress import file_bar
     from nlnet.evaluation.datasets import list_images, read_ids
     from nlnet.evaluation.protocol import evaluate_folder
     from nlnet.model.loading import select_model
@@ -53,7 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
         _check_json(arguments.json)
     ids = None if arguments.ids is None else read_ids(arguments.ids)
     total = len(list_images(arguments.folder, ids))
-    with count_bar("evaluate", total) as advance:
+    done = itertools.count(1)
+    with file_bar("evaluate", total) as bar:
         evaluation = evaluate_folder(
             arguments.folder,
             select_model(arguments.model, arguments.sigma),
@@ -61,9 +65,9 @@ def run(arguments: argparse.Namespace) -> None:
             seed=arguments.seed,
             ids=ids,
             threads=arguments.threads,
-            report=lambda name, score: advance(),
+            report=lambda name, score: bar.report(next(done)),
         )
-    print(format_table(evaluation))
+    print("\n".join(_lines(evaluation)))
     if arguments.json is not None:
         text = json.dumps(evaluation.to_json(), indent=2) + "\n"
         write_atomically(arguments.json, text.encode())
@@ -76,20 +80,13 @@ def _check_json(path: Path) -> None:
     check_output(path, overwrite=True)
 
 
-def format_table(evaluation: Evaluation) -> str:
-    """Lay out an evaluation as a table, one line per image and the means last."""
-    width = max(len("image"), *map(len, evaluation.images))
-
-    def line(name: str, score: Score) -> str:
-        return f"{name:<{width}}  {score.psnr:8.3f}  {score.ssim:7.4f}  {score.seconds:8.3f}"
-
-    header = f"{'image':<{width}}  {'PSNR':>8}  {'SSIM':>7}  {'seconds':>8}"
-    return "\n".join(
-        [
-            f"{evaluation.model}, sigma {evaluation.sigma:g}, seed {evaluation.seed}",
-            header,
-            *(line(name, score) for name, score in evaluation.images.items()),
-            "-" * len(header),
-            line("mean", evaluation.mean),
-        ]
-    )
+def _lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the table of an evaluation, one line per image and the means last."""
+    scores = {**evaluation.images, "mean": evaluation.mean}
+    rows = [
+        (name, f"{score.psnr:.3f}", f"{score.ssim:.4f}", f"{score.seconds:.3f}")
+        for name, score in scores.items()
+    ]
+    header, *images, mean = table([("image", "PSNR", "SSIM", "seconds"), *rows])
+    yield f"{evaluation.model}, sigma {evaluation.sigma:g}, seed {evaluation.seed}"
+    yield from (header, *images, "-" * len(header), mean)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,3 +50,21 @@ def _estimate(findings: Findings) -> list[str]:
         which = "" if len(findings.sigmas) == 1 else f"{clean} of {len(findings.sigmas)} pages "
         lines.append(f"{which}left as it is (--sigma S removes noise anyway)")
     return lines
+
+
+def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
+    """Return rows as lines, with the columns of these numbers on the left and others on the right.
+
+    Examples
+    --------
+    >>> table([("image", "PSNR"), ("a.png", "30.123")])
+    ['image    PSNR', 'a.png  30.123']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
 from nlnet.cli.arguments import Arguments
+from nlnet.cli.messages import table
 from nlnet.defaults import FAMILIES
 
 NAME = "models"
@@ -46,16 +46,6 @@ def run(arguments: argparse.Namespace) -> None:
                 str(model.provenance.get("recipe", "-")),
             )
         )
-    print(_format_columns(rows))
+    print("\n".join(table(rows, left=(0, len(rows[0]) - 1))))
     for quality, families in FAMILIES.items():
         print(f"--quality {quality}: {families[1]} for gray images, {families[3]} for color")
-
-
-def _format_columns(rows: Sequence[tuple[str, ...]]) -> str:
-    """Align the columns: numbers right, the name and the last column left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for name, *numbers, note in rows:
-        cells = [f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:-1], strict=True)]
-        lines.append("  ".join([f"{name:<{widths[0]}}", *cells, note]))
-    return "\n".join(lines)

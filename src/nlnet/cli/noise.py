@@ -45,22 +45,17 @@ _FAILED = 1
 
 
 class Found(NamedTuple):
-    """What was found in one page of a file; the noise is in the page's own units."""
+    """What was found in a file, or in one page of it; the noise is in the file's own units."""
 
     name: str
     page: int | None
     noise: Noise
     white: float
 
-    @property
-    def label(self) -> str:
-        """The file and, in a stack, the page."""
-        return self.name if self.page is None else f"{self.name}, page {self.page}"
-
-    @property
-    def on_8_bit_scale(self) -> Noise:
-        """The noise if white were 255."""
-        return self.noise.scaled(255 / self.white)
+    def in_words(self) -> tuple[str, Noise]:
+        """Return the file and, in a stack, the page; and the noise if white were 255."""
+        label = self.name if self.page is None else f"{self.name}, page {self.page}"
+        return label, self.noise.scaled(255 / self.white)
 
     def to_json(self, *, named: bool) -> str:
         """Return the record as one line of JSON; `named` adds the file and the page."""
@@ -91,35 +86,37 @@ ARGUMENTS = (
 
 def run(arguments: argparse.Namespace) -> int:
     """Report on every file; if one of several cannot be read, the others still are."""
-    failures: list[NLNetError] = []
     if arguments.output is None:
-        _look_at_all(arguments, failures)
-    else:
-        for path in arguments.images:
-            check_output(arguments.output, overwrite=arguments.overwrite, source=path)
-        write_drawing(arguments, lambda: _draw(_look_at_all(arguments, failures)))
-    return _FAILED if failures else 0
+        return _FAILED if None in list(_look_at_all(arguments)) else 0
+    for path in arguments.images:
+        check_output(arguments.output, overwrite=arguments.overwrite, source=path)
+    everything: list[Found | None] = []
+
+    def draw() -> Figure:
+        everything.extend(_look_at_all(arguments))
+        return _draw([found for found in everything if found is not None])
+
+    write_drawing(arguments, draw)
+    return _FAILED if None in everything else 0
 
 
-def _look_at_all(arguments: argparse.Namespace, failures: list[NLNetError]) -> list[Found]:
-    """Print what is found as soon as it is, and return it."""
+def _look_at_all(arguments: argparse.Namespace) -> Iterator[Found | None]:
+    """Print what is found as soon as it is, and yield it; None for a file that cannot be read."""
     several = len(arguments.images) > 1
-    everything: list[Found] = []
     for path in arguments.images:
         try:
             for found in _look_at(path, arguments):
-                everything.append(found)
                 if arguments.json:
-                    line = found.to_json(named=several or found.page is not None)
+                    print(found.to_json(named=several or found.page is not None), flush=True)
                 else:
-                    line = f"{found.label}: {found.on_8_bit_scale}"
-                print(line, flush=True)
+                    label, noise = found.in_words()
+                    print(f"{label}: {noise}", flush=True)
+                yield found
         except NLNetError as error:  # noqa: PERF203 - one file must not stop the others
             if not several:
                 raise
-            failures.append(error)
             print(error_line(error), file=sys.stderr)
-    return everything
+            yield None
 
 
 def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
@@ -179,9 +176,5 @@ def _draw(everything: list[Found]) -> Figure:
     if not everything:
         raise InputError("None of the files could be read, so nothing is drawn.")
     short = distinct_names([Path(found.name) for found in everything])
-    return draw_noise(
-        {
-            found._replace(name=name).label: found.on_8_bit_scale
-            for name, found in zip(short, everything, strict=True)
-        }
-    )
+    named = zip(short, everything, strict=True)
+    return draw_noise(dict(found._replace(name=name).in_words() for name, found in named))

@@ -32,13 +32,6 @@ def share_bar(title: str) -> Iterator[Callable[[float], object]]:
         yield Bar(bar).report
 
 
-@contextmanager
-def count_bar(title: str, total: int) -> Iterator[Callable[[], object]]:
-    """Show how many items are done; yields the function to call after each."""
-    with _bar(title, total, unit="image") as bar:
-        yield bar.update
-
-
 class Bar:
     """A bar, and lines of text above it."""
 

@@ -51,16 +51,10 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as plain values."""
-        return {
-            "model": self.model,
-            "sigma": self.sigma,
-            "seed": self.seed,
-            "commit": self.commit,
-            "mean": dataclasses.asdict(self.mean),
-            "images": [
-                {"name": name, **dataclasses.asdict(score)} for name, score in self.images.items()
-            ],
-        }
+        images = [
+            {"name": name, **dataclasses.asdict(score)} for name, score in self.images.items()
+        ]
+        return {**vars(self), "mean": dataclasses.asdict(self.mean), "images": images}
 
 
 def evaluate_folder(
