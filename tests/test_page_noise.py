@@ -27,7 +27,7 @@ NOISY = [
 
 
 def write_stack(path: Path, pages: list[np.ndarray]) -> Path:
-    write_pages(path, [ImageFile(page, stacked=True) for page in pages])
+    write_pages(path, [ImageFile(page, leading=(len(pages),)) for page in pages])
     return path
 
 
@@ -148,8 +148,8 @@ def test_one_estimate_for_all_pages_of_zarr(
 
 
 def test_sigmas_and_one_estimate_in_the_web_api(gray_model: Model) -> None:
-    data = format_of("a.tif").codec.encode([ImageFile(page, stacked=True) for page in PAGES])
-    noisy = format_of("a.tif").codec.encode([ImageFile(page, stacked=True) for page in NOISY])
+    data = format_of("a.tif").codec.encode([ImageFile(page, leading=(3,)) for page in PAGES])
+    noisy = format_of("a.tif").codec.encode([ImageFile(page, leading=(3,)) for page in NOISY])
     with client_of([gray_model], pixels=100_000) as client:
         answer = post(client, data, sigma="10,20,40")
         assert answer.status_code == 200, answer.text

@@ -276,7 +276,9 @@ def test_stacks_are_denoised_page_by_page(
     client: TestClient, gray_model: Model, suffix: str
 ) -> None:
     pages = [random_image((20, 24), np.uint16) // number for number in (1, 2, 3)]
-    data = format_of(f"a{suffix}").codec.encode([ImageFile(page, stacked=True) for page in pages])
+    data = format_of(f"a{suffix}").codec.encode(
+        [ImageFile(page, leading=(len(pages),)) for page in pages]
+    )
     response = post(client, data, sigma="25")
     assert response.status_code == 200, response.text
     assert response.headers["nlnet-pages"] == "3"
@@ -295,7 +297,7 @@ def test_stacks_are_denoised_page_by_page(
 
 
 def test_a_stack_counts_with_all_its_pages(client: TestClient) -> None:
-    pages = [ImageFile(random_image((60, 60)), stacked=True)] * 3
+    pages = [ImageFile(random_image((60, 60)), leading=(3,))] * 3
     data = format_of("a.tif").codec.encode(pages)
     assert "3 pages of 60x60" in told(post(client, data, sigma="25"), 422)
 

@@ -62,10 +62,14 @@ def denoise_planes(
         report(1.0)
         return planes.copy(), ()
     restored = np.empty_like(planes)
+    # What may be texture is removed by the share that is probably noise: the least expected error.
+    doubted = isinstance(plan.noise, Camera) and (place is None or place.scale == 0)
+    sure = plan.noise.certainty if doubted else 1.0
+    used = min(shares[0], 1.0) * sure, min(shares[1], 1.0) * sure
 
     def write(first: int, rows: FloatArray) -> None:
         here = slice(first, first + rows.shape[1])
-        restored[:, here] = to_dtype(blend(planes[:, here], rows, shares), restored.dtype)
+        restored[:, here] = to_dtype(blend(planes[:, here], rows, used), restored.dtype)
 
     network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box, ran={})
     noise, factors = plan.noise, (max(shares[0], 1.0), max(shares[1], 1.0))

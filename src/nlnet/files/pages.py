@@ -18,6 +18,7 @@ from nlnet.files.settings import FileSigma, Settings
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
 from nlnet.masks import Planes, read_planes
+from nlnet.noise.record import Noise, NoNoise
 from nlnet.progress import Report, one_of
 
 Side: TypeAlias = Callable[[int], Array | None]
@@ -128,10 +129,38 @@ def name_of_page(name: str, number: int, count: int) -> str:
 
 
 def notes_of(found: Sequence[PageFindings], option: str = "--data-range") -> tuple[str, ...]:
-    """Say what was lost or left out in the pages of a file."""
+    """Say what was lost, left out or doubtful in the pages of a file."""
     unclipped = sum(page.plan.unclipped for page in found)
     notes = unclipped_note(unclipped, len(found), found[0].plan.white, option)
-    return notes + left_out_note(sum(page.left_out for page in found))
+    plan = min((page.plan for page in found), key=lambda plan: plan.noise.certainty)
+    doubtful = plan.noise.scaled(255 / plan.white)
+    return notes + left_out_note(sum(page.left_out for page in found)) + doubt_note(doubtful)
+
+
+_SURE = 0.8
+"""Certainty from which on there is nothing to say about it."""
+
+
+def doubt_note(noise: Noise) -> tuple[str, ...]:
+    """Say that it is not sure whether there is noise, if so, and what to do.
+
+    Examples
+    --------
+    >>> for note in doubt_note(Noise.white(3.0)) + doubt_note(NoNoise(2.0, certainty=0.6)):
+    ...     print(note)
+    there may be noise of about 2 after all (40%): --noise camera, or --sigma, removes it
+    """
+    if noise.certainty >= _SURE:
+        return ()
+    if isinstance(noise, NoNoise):
+        return (
+            f"there may be noise of about {noise.sigma:.2g} after all "
+            f"({1 - noise.certainty:.0%}): --noise camera, or --sigma, removes it",
+        )
+    return (
+        f"it may be texture ({1 - noise.certainty:.0%}), so a part of it stays: --noise camera "
+        "removes all of it, and --strength 0 nothing",
+    )
 
 
 def unclipped_note(
