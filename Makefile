@@ -186,6 +186,10 @@ screenshots: setup  ## the pictures of the web page in docs/web.md
 	$(INSTALL) -e '.[browser]'
 	$(BIN)/python -m scripts.screenshots
 
+.PHONY: pictures
+pictures: setup  ## images with noise, by BM3D and by nlnet, as in the paper's Fig. 4 and 5
+	$(BIN)/python -m scripts.paper_pictures
+
 .PHONY: figures
 figures: setup  ## the pictures of README and docs
 	$(BIN)/python -m scripts.figures

@@ -2,15 +2,17 @@
 
 Trains one short recipe to its end in several ways, each with two seeds: the stages alone, stages
 and refinement, the refinement alone (after stages that change nothing), and the stages with groups
-of 1. All see the same crops; PSNR is that of the validation images at sigma 25. A row takes a
-quarter of an hour to an hour on one core; rows that are measured already are kept, unless `--again`
-is given. ``docs/results/controls.json`` has the results.
+of 1. All see the same crops; PSNR is that of the validation images at sigma 25. Rows that are
+measured already are kept, unless `--again` is given, and a row that was stopped goes on after its
+last epoch (``build/controls``). ``--rows "seed 1"`` measures a part, also beside other processes.
+``docs/results/controls.json`` has the results.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +24,7 @@ from tqdm import tqdm
 
 from benchmarks.pictures import PROJECT
 from benchmarks.rows import add_options, measure_rows
+from nlnet.atomic import write_atomically
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, initial_parameters
@@ -40,6 +43,8 @@ from nlnet.training.team import Team
 from nlnet.training.trainer import make_phase
 
 RESULTS = PROJECT / "docs" / "results" / "controls.json"
+UNDER_WAY = PROJECT / "build" / "controls"
+"""Rows that were stopped, after their last epoch."""
 SIGMA = 25.0
 SIGMAS = (10.0, SIGMA, 60.0)
 SIZES = RefinementConfig((48, 48), (3, 2), (3,))
@@ -78,7 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pictures = load_pictures(options.data, recipe(Control(), options.epochs))
 
     def measure_row(name: str) -> Mapping[str, Any]:
-        return measure(ROWS[name], recipe(ROWS[name], options.epochs), pictures)
+        saved = UNDER_WAY / f"{name.replace(' ', '-')}-{options.epochs}.pt"
+        row = measure(ROWS[name], recipe(ROWS[name], options.epochs), pictures, saved)
+        saved.unlink(missing_ok=True)
+        return row
 
     measure_rows(RESULTS, ROWS, options, measure_row)
     return 0
@@ -119,8 +127,10 @@ def start(control: Control, config: NetworkConfig) -> tuple[StageParameters, ...
     )
 
 
-def measure(control: Control, settings: TrainingSettings, pictures: Pictures) -> Mapping[str, Any]:
-    """Train a row, and return what it reaches."""
+def measure(
+    control: Control, settings: TrainingSettings, pictures: Pictures, saved: Path | None = None
+) -> Mapping[str, Any]:
+    """Train a row, and return what it reaches; it goes on where `saved` says, and saves epochs."""
     config = settings.network
     refinement = None
     if config.refinement is not None:
@@ -129,12 +139,21 @@ def measure(control: Control, settings: TrainingSettings, pictures: Pictures) ->
         sets = (start(control, config),) * len(SIGMAS)
         network = NLNet(config, *sets, sigmas=SIGMAS, refinement=refinement, threads=team.threads)
         crops = CropSource(pictures, settings)
-        steps = 0
-        for number in range(config.stages, settings.last_phase + 1):
-            phase = make_phase(number, settings, network, crops, team)
-            for epoch in tqdm(range(phase.settings.epochs), disable=None):
-                steps += sum(1 for _ in phase.epoch(epoch, 0))
+        state: dict[str, Any] = {"phase": config.stages, "epoch": 0, "steps": 0, "own": None}
+        if saved is not None and saved.exists():
+            state = torch.load(saved, weights_only=True)
+            network.load_state_dict(state.pop("network"))
+        while state["phase"] <= settings.last_phase:
+            phase = make_phase(state["phase"], settings, network, crops, team)
+            if state["own"] is not None:
+                phase.load_state(state["own"])
+            for epoch in tqdm(range(state["epoch"], phase.settings.epochs), disable=None):
+                state["steps"] += sum(1 for _ in phase.epoch(epoch, 0))
+                state |= {"epoch": epoch + 1, "own": phase.state()}
+                if saved is not None:
+                    save(saved, {**state, "network": network.state_dict()})
             phase.close()
+            state |= {"phase": state["phase"] + 1, "epoch": 0, "own": None}
         with torch.no_grad():
             scores = [
                 -float(phase.score(validation_batch(picture, place, SIGMA, settings, 1)))
@@ -144,10 +163,18 @@ def measure(control: Control, settings: TrainingSettings, pictures: Pictures) ->
         "parameters": sum(value.numel() for value in network.parameters()),
         "seed": control.seed,
         "epochs": max(settings.joint.epochs, settings.refinement.epochs),
-        "steps": steps,
+        "steps": state["steps"],
         "validation_psnr": round(sum(scores) / len(scores), 3),
         "commit": checkout_commit(),
     }
+
+
+def save(path: Path, state: Mapping[str, Any]) -> None:
+    """Write how far a row has come, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stream = io.BytesIO()
+    torch.save(dict(state), stream)
+    write_atomically(path, stream.getvalue())
 
 
 if __name__ == "__main__":

@@ -23,12 +23,17 @@ def measure_rows(
 ) -> None:
     """Measure the rows that are asked for, and write the file after each, in the order of names."""
     names = list(names)
-    known = {row["name"]: row for row in json.loads(path.read_text())} if path.exists() else {}
     for name in names:
         wanted = options.rows is None or any(part in name for part in options.rows)
-        if not wanted or (name in known and not options.again):
+        if not wanted or (name in read_rows(path) and not options.again):
             continue
-        known[name] = {"name": name, **measure(name)}
+        row = {"name": name, **measure(name)}
+        known = {**read_rows(path), name: row}  # others may have written meanwhile
         print(f"{name}: {known[name]['validation_psnr']} dB", flush=True)
         rows = [known[row] for row in names if row in known]
         path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+
+
+def read_rows(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows that are measured, by their names."""
+    return {row["name"]: row for row in json.loads(path.read_text())} if path.exists() else {}

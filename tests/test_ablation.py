@@ -131,6 +131,26 @@ def test_a_control_is_measured(name):
     assert row["validation_psnr"] > 10
 
 
+def test_a_control_that_was_stopped_goes_on_to_the_same_figure(tmp_path, monkeypatch):
+    pictures = Pictures(*2 * ([np.random.default_rng(0).integers(0, 256, (1, 40, 40), np.uint8)],))
+    control = controls.Control(refinement=True)
+    recipe, data = controls.recipe(control, 2), DataSettings(crop=32, crops=4)
+    pieces = dataclasses.replace(recipe.refinement, cut=16)
+    settings = dataclasses.replace(recipe, data=data, refinement=pieces)
+    whole = controls.measure(control, settings, pictures)
+    honest, saved = controls.save, tmp_path / "row.pt"
+
+    def stopping(path, state):
+        honest(path, state)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(controls, "save", stopping)
+    for _ in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            controls.measure(control, settings, pictures, saved)
+    assert controls.measure(control, settings, pictures, saved) == whole
+
+
 def test_controls_differ_in_one_thing_and_have_two_seeds():
     assert len(controls.ROWS) == 2 * len(controls.KINDS)
     both = controls.KINDS["stages and refinement"]
