@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,3 +193,29 @@ def test_ctrl_c_is_one_line(
     assert main(list(map(str, arguments))) == 130
     assert capsys.readouterr().err == "nlnet: interrupted\n"
     assert not (tmp_path / "out.png").exists()
+
+
+WALK = """
+import sys
+from collections import Counter
+seen = Counter()
+def watch(event, arguments):
+    if event in ("open", "os.scandir", "os.listdir"):
+        seen[str(arguments[0])] += 1
+sys.addaudithook(watch)
+from nlnet.cli import main
+main(["denoise", "in.png", "-o", "out.png"])
+weights = [count for path, count in seen.items() if path.endswith("weights")]
+print(seen["in.png"], *weights)
+"""
+
+
+def test_a_file_is_opened_and_the_weights_are_listed_once(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(0, 20, (96, 96))
+    write_image(tmp_path / "in.png", ImageFile((128 + noise).astype(np.uint8)))
+    done = subprocess.run(
+        [sys.executable, "-c", WALK], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    opened, listed = map(int, done.stdout.split()[-2:])
+    assert opened <= 2
+    assert listed == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from nlnet.errors import ModelError
@@ -19,15 +18,6 @@ from nlnet.model.loading import (
 from nlnet.model.model import Model
 
 
-@dataclasses.dataclass(frozen=True)
-class Offer:
-    """A model, its name, and the family of which it is the one for its sigma."""
-
-    model: Model | Family
-    name: str
-    family: str | None
-
-
 class Catalog:
     """The shipped models, and those the server was started with.
 
@@ -35,25 +25,36 @@ class Catalog:
     ----------
     own : sequence of Model or Family
         Models to offer beside the shipped ones; ``auto`` means them where they fit the image.
+
+    Attributes
+    ----------
+    models : dict
+        All of them, by their names.
     """
 
     def __init__(self, own: Sequence[Model | Family] = ()) -> None:
-        shipped = (Offer(load_model(name), name, _family(name)) for name in shipped_models())
-        self.offers = (*shipped, *(Offer(model, model.name, None) for model in own))
+        self.models = {name: load_model(name) for name in shipped_models()}
+        self._families = {name: family_of(name) for name in self.models}
         # Of two that are equally near, the one for less noise.
         self._own = sorted(own, key=lambda model: model.at(25.0).sigma)
-        names = [offer.name for offer in self.offers]
-        for name in names:
-            if names.count(name) > 1:
+        for model in own:
+            name = model.name
+            if name in self.models:
                 raise ModelError(f"Two models are called {name!r}; the names must differ.")
             if not (name.isascii() and name.isprintable()):
                 raise ModelError(f"The name {name!r} must be plain ASCII: it is sent in a header.")
+            self.models[name] = model
+
+    def family(self, name: str) -> str | None:
+        """Return what a shipped model for one sigma is one of; None for all others."""
+        family = self._families.get(name)
+        return None if family == name else family
 
     @property
     def names(self) -> tuple[str, ...]:
         """Everything that may be asked for: ``auto``, families, models."""
-        families = dict.fromkeys(offer.family for offer in self.offers if offer.family)
-        return (AUTO, *families, *(offer.name for offer in self.offers))
+        families = dict.fromkeys(filter(None, map(self.family, self.models)))
+        return (AUTO, *families, *self.models)
 
     def choose(self, name: str, channels: int, sigma: float, quality: str | None = None) -> Model:
         """Return the model that a request means.
@@ -69,30 +70,18 @@ class Catalog:
         quality : str, optional
             Which shipped model ``auto`` is, if none of the server's own fits the image.
         """
-        for model in self._own:
-            if model.name == name:
-                return model.at(sigma)
+        own = [
+            model
+            for model in self._own
+            if name in (model.name, AUTO) and (name != AUTO or model.config.channels == channels)
+        ]
+        if own:
+            return min(own, key=lambda model: distance_from(model, sigma)).at(sigma)
         if name != AUTO:
             return select_model(name, sigma)
-        return self._default(channels, sigma, quality)
+        return choose_model(AUTO, channels, sigma, quality)
 
     def defaults(self) -> tuple[Model, ...]:
         """Return what ``auto`` means for gray and color images, if there is a model for them."""
-        offered = {offer.model.config.channels for offer in self.offers}
-        return tuple(self._default(channels, sigma=25.0) for channels in sorted(offered))
-
-    def _default(self, channels: int, sigma: float, quality: str | None = None) -> Model:
-        for model in self._nearest(channels, sigma):
-            return model.at(sigma)
-        return choose_model(AUTO, channels, sigma, quality)
-
-    def _nearest(self, channels: int, sigma: float) -> list[Model | Family]:
-        """Return the models of the server's own for such images, those for that noise first."""
-        fitting = [model for model in self._own if model.config.channels == channels]
-        return sorted(fitting, key=lambda model: distance_from(model, sigma))
-
-
-def _family(name: str) -> str | None:
-    """Return what a shipped model is one of; None for a model for every sigma."""
-    family = family_of(name)
-    return None if family == name else family
+        offered = {model.config.channels for model in self.models.values()}
+        return tuple(self.choose(AUTO, channels, 25.0) for channels in sorted(offered))

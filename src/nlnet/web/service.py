@@ -89,17 +89,17 @@ class Service:
         """List the models on offer, and the server's limits."""
         models = [
             schema.ModelInfo(
-                name=offer.name,
-                family=offer.family,
-                channels=offer.model.config.channels,
-                sigma=None if isinstance(offer.model, Family) else offer.model.sigma,
-                patch_size=offer.model.config.patch_size,
-                stages=offer.model.config.stages,
-                parameters=offer.model.parameter_count,
-                bsd68_psnr={f"{s:g}": psnr for s, psnr in psnr_by_sigma(offer.model).items()},
-                relative_time=relative_time(offer.name),
+                name=name,
+                family=self.catalog.family(name),
+                channels=model.config.channels,
+                sigma=None if isinstance(model, Family) else model.sigma,
+                patch_size=model.config.patch_size,
+                stages=model.config.stages,
+                parameters=model.parameter_count,
+                bsd68_psnr={f"{s:g}": psnr for s, psnr in psnr_by_sigma(model).items()},
+                relative_time=relative_time(name),
             )
-            for offer in self.catalog.offers
+            for name, model in self.catalog.models.items()
         ]
         limits = schema.LimitsInfo(
             formats=[known.name for known in FORMATS],
