@@ -69,8 +69,39 @@ def test_a_data_range_sets_the_scale_of_the_sentence(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["noise", str(files / "photons.tif"), "--data-range", "510"]) == 0
-    gain = float(capsys.readouterr().out.split("gain ")[1].split(",")[0])
-    assert gain == pytest.approx(GAIN / 2, rel=0.12)
+    own, scaled = capsys.readouterr().out.split(" in the units of the file; on the 8-bit scale ")
+    gains = [float(words.split("gain ")[1].split(",")[0]) for words in (own, scaled)]
+    assert gains == pytest.approx([GAIN, GAIN / 2], rel=0.12)
+
+
+@pytest.mark.parametrize("kind", ["zarr", "npy"])
+def test_channels_of_a_microscope(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    ramp = np.tile(np.linspace(20.0, 200.0, 200), (200, 1))
+    counts = np.random.default_rng(0).poisson(ramp, (3, 2, 200, 200))
+    stack = (counts * np.array([1, 4])[:, None, None]).astype(np.uint16)  # time, channel, y, x
+    path = tmp_path / f"cells.{kind}"
+    options = []
+    if kind == "npy":
+        np.save(path, stack)
+        options = ["--noise-axis", "1"]
+    else:
+        zarr = pytest.importorskip("zarr")
+        pytest.importorskip("dask")
+        names = list("tcyx")
+        array = zarr.create_array(
+            str(path), data=stack, chunks=(1, 1, 99, 99), dimension_names=names
+        )
+        assert array.shape == stack.shape
+    assert main(["noise", str(path), *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"{path}, channel 1", f"{path}, channel 2"]
+    gains = [float(line.split("gain ")[1].split(",")[0]) for line in lines]
+    assert gains == pytest.approx([1, 4], rel=0.12)
+    assert main(["noise", str(path), *options, "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["channel"] for record in records] == [1, 2]
 
 
 def test_several_files_have_their_names(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +173,7 @@ def test_a_sensor_is_looked_at_before_development(
     assert found.sigma_at(at) == pytest.approx((SENSOR_GAIN * at + READ**2) ** 0.5, rel=0.1)
     assert main(["noise", str(path)]) == 0
     gain = float(capsys.readouterr().out.split("gain ")[1].split(",")[0])
-    assert gain == pytest.approx(found.levels[0].gain * 255 / (WHITE - BLACK), rel=0.01)
+    assert gain == pytest.approx(found.levels[0].gain, rel=0.01)
 
 
 def test_noise_is_drawn(

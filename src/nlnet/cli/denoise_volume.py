@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nlnet.dask.schedulers import Cluster
     from nlnet.files.settings import Settings
 
-_LIBRARIES = ("dask", "distributed", "tifffile", "zarr")
+LIBRARIES = ("dask", "distributed", "tifffile", "zarr")
 
 
 def means_volume(arguments: argparse.Namespace) -> bool:
@@ -54,7 +54,7 @@ def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> No
             "give nlnet.dask.denoise a map."
         )
     _check_output(target, overwrite=arguments.overwrite, source=source)
-    with needs_extra("dask", *_LIBRARIES):
+    with needs_extra("dask", *LIBRARIES):
         from nlnet.dask.out_of_core import denoise_volume
         from nlnet.dask.schedulers import Threads
         from nlnet.dask.targets import unfinished_path
@@ -84,7 +84,7 @@ def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> No
 @contextmanager
 def on_cluster(address: str, settings: Settings) -> Iterator[Cluster]:
     """Connect to the cluster whose scheduler has that address."""
-    with needs_extra("dask", *_LIBRARIES):
+    with needs_extra("dask", *LIBRARIES):
         from nlnet.dask.schedulers import Cluster, connect
     with _silent_libraries(), connect(address) as client:
         cluster = Cluster(client, settings)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument
+from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument, whole_number
 from nlnet.cli.compare import distinct_names
+from nlnet.cli.denoise_volume import LIBRARIES
 from nlnet.cli.drawing import write_drawing
+from nlnet.cli.extras import needs_extra
 from nlnet.cli.messages import error_line
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError, NLNetError, about
+from nlnet.files.volume_paths import is_zarr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nlnet.images import ImageFile
     from nlnet.noise.record import Noise
 
 NAME = "noise"
@@ -35,35 +39,45 @@ examples:
   nlnet noise *.png --json                           one line per file
   nlnet noise camera.tif --data-range 4095
 
-Numbers are on the 8-bit scale whatever the bit depth of the file, like --sigma of 'nlnet denoise'.
-With --json they are in the units of the image, as nlnet.denoise(noise=...) takes them in Python.
-The variance of photon noise is gain * (x - black) + read noise squared. The pages of a stack are
-looked at together, unless --per-page is given, and raw files before they are developed. A plot
-needs matplotlib: pip install 'nlnet[plot]'.
+Numbers are in the units of the file, as nlnet.denoise(noise=...) takes them in Python, and where
+white is not 255 on the 8-bit scale as well, like --sigma of 'nlnet denoise'. The variance of photon
+noise is gain * (x - black) + read noise squared; where channels differ, a slash is between their
+numbers. The pages of a stack are looked at together, unless --per-page or --noise-axis is given; a
+zarr array whose axes have names, channel by channel. Raw files are looked at before they are
+developed. A plot needs matplotlib: pip install 'nlnet[plot]'.
 """
 _FAILED = 1
 
 
 class Found(NamedTuple):
-    """What was found in a file, or in one page of it; the noise is in the file's own units."""
+    """What was found in a file, or in some of its pages; the noise is in its own units.
+
+    `part` says in which: ``("page", 3)`` or ``("channel", 1)``, counted from 1.
+    """
 
     name: str
-    page: int | None
+    part: tuple[str, int] | None
     noise: Noise
     white: float
 
     def in_words(self) -> tuple[str, Noise]:
-        """Return the file and, in a stack, the page; and the noise if white were 255."""
-        label = self.name if self.page is None else f"{self.name}, page {self.page}"
-        return label, self.noise.scaled(255 / self.white)
+        """Return the file and, in a stack, the page or channel; and the noise if white were 255."""
+        part = () if self.part is None else ("{} {}".format(*self.part),)
+        return ", ".join((self.name, *part)), self.noise.scaled(255 / self.white)
+
+    def __str__(self) -> str:
+        label, scaled = self.in_words()
+        if self.white == 255 or self.noise.kind == "none":
+            return f"{label}: {self.noise}"
+        return f"{label}: {self.noise} in the units of the file; on the 8-bit scale {scaled}"
 
     def to_json(self, *, named: bool) -> str:
         """Return the record as one line of JSON; `named` adds the file and the page."""
         record = self.noise.to_json()
         if not named:
             return record
-        page = {} if self.page is None else {"page": self.page}
-        return json.dumps({"source": self.name, **page, "noise": json.loads(record)})
+        part = dict([self.part] if self.part is not None else [])
+        return json.dumps({"source": self.name, **part, "noise": json.loads(record)})
 
 
 ARGUMENTS = (
@@ -78,6 +92,12 @@ ARGUMENTS = (
         "print JSON; for several files or pages, one line each, with 'source', 'page' and 'noise'",
     ),
     argument("--per-page", "report on every page of a stack by itself"),
+    argument(
+        "--noise-axis A",
+        "axis of an array in npy, npz, FITS or zarr whose pages differ in their noise, such as "
+        "channels: 0 for the first (default: the axis that zarr calls c, if there is one)",
+        whole_number,
+    ),
     DATA_RANGE,
     LARGEST,
     OVERWRITE,
@@ -107,10 +127,9 @@ def _look_at_all(arguments: argparse.Namespace) -> Iterator[Found | None]:
         try:
             for found in _look_at(path, arguments):
                 if arguments.json:
-                    print(found.to_json(named=several or found.page is not None), flush=True)
+                    print(found.to_json(named=several or found.part is not None), flush=True)
                 else:
-                    label, noise = found.in_words()
-                    print(f"{label}: {noise}", flush=True)
+                    print(found, flush=True)
                 yield found
         except NLNetError as error:  # noqa: PERF203 - one file must not stop the others
             if not several:
@@ -119,37 +138,80 @@ def _look_at_all(arguments: argparse.Namespace) -> Iterator[Found | None]:
             yield None
 
 
+class _Stack(NamedTuple):
+    """The pages of a file: how many along which axes, and how one is read."""
+
+    leading: tuple[int, ...]
+    read: Callable[[int], ImageFile]
+    noise_axis: int | None = None
+
+
 def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
+    import numpy as np
+
+    from nlnet.denoising.pages import groups_of_pages
     from nlnet.images import read_unless_raw
     from nlnet.inputs import find_data_range
     from nlnet.masks import read_planes
     from nlnet.noise.estimation import find_noise
-    from nlnet.noise.sample import SAMPLED_PAGES, Sample, sampled_pages
+    from nlnet.noise.sample import Sample, sampled_pages
 
     limit = 1_000_000 * arguments.max_pixels
-    pages = read_unless_raw(path, limit)
-    if pages is None:
-        if arguments.data_range is not None:
-            raise InputError(
-                f"{str(path)!r} is a raw file, which says itself what white is, so --data-range "
-                "cannot be given."
-            )
-        yield _look_at_raw(path, limit)
-        return
-    each = arguments.per_page and len(pages) > 1
-    samples, white = [], 0.0
-    for number in range(len(pages)) if each else sampled_pages(len(pages)):
-        page = pages[number]
-        with about(repr(str(path)) + ("" if len(pages) == 1 else f", page {number + 1}")):
-            planes = read_planes(page.pixels, None, None if page.channels == 1 else -1).planes
-            white = white or find_data_range(planes, arguments.data_range or page.data_range)
-            sample = Sample.of(planes, 1 if each else min(len(pages), SAMPLED_PAGES)).kept()
-            if each:
-                yield Found(str(path), number + 1, find_noise(sample, None), white)
-        samples.append(sample)
-    if not each:
+    if is_zarr(path):
+        stack = _open_zarr(path, limit)
+    else:
+        pages = read_unless_raw(path, limit)
+        if pages is None:
+            if arguments.data_range is not None:
+                raise InputError(
+                    f"{str(path)!r} is a raw file, which says itself what white is, so "
+                    "--data-range cannot be given."
+                )
+            yield _look_at_raw(path, limit)
+            return
+        stack = _Stack(pages[0].leading, pages.__getitem__)
+    axis = stack.noise_axis if arguments.noise_axis is None else arguments.noise_axis
+    each = arguments.per_page and stack.leading != ()
+    with about(repr(str(path))):
+        groups = groups_of_pages(stack.leading, axis, per_page=each).ravel()
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group).tolist()
+        chosen = [members[number] for number in sampled_pages(len(members))]
+        samples, white = [], 0.0
+        for number in chosen:
+            with about(repr(str(path)) + ("" if len(groups) == 1 else f", page {number + 1}")):
+                page = stack.read(number)
+                planes = read_planes(page.pixels, None, None if page.channels == 1 else -1).planes
+                white = white or find_data_range(planes, arguments.data_range or page.data_range)
+                samples.append(Sample.of(planes, len(chosen)).kept())
+        part = None
+        if each or axis is not None:
+            part = ("page" if each else "channel", int(group) + 1)
         with about(repr(str(path))):
-            yield Found(str(path), None, find_noise(Sample.together(samples), None), white)
+            yield Found(str(path), part, find_noise(Sample.together(samples), None), white)
+
+
+def _open_zarr(path: Path, limit: int) -> _Stack:
+    with needs_extra("dask", *LIBRARIES):
+        from nlnet.dask.volumes import open_volume
+    import numpy as np
+
+    from nlnet.images import ImageFile
+    from nlnet.images.content import Source
+
+    volume = open_volume(path)
+    leading = volume.shape[: volume.stacked]
+    rows, columns = (volume.shape[axis] for axis in volume.image_axes)
+    Source.of_path(path).check_pixels(columns, rows, limit)
+
+    def read(number: int) -> ImageFile:
+        starts = map(int, np.unravel_index(number, leading) if leading else ())
+        whole = (slice(None),) * (volume.ndim - volume.stacked)
+        page = volume[(*(slice(start, start + 1) for start in starts), *whole)]
+        pixels = page.reshape(volume.shape[volume.stacked :])
+        return ImageFile(np.moveaxis(pixels, 0, -1) if volume.channel_axis == -3 else pixels)
+
+    return _Stack(leading, read, volume.noise_axis)
 
 
 def _look_at_raw(path: Path, limit: int) -> Found:

@@ -303,9 +303,14 @@ class Photon(_Dependent):
     levels: tuple[Level, ...]
 
     def __str__(self) -> str:
-        line = self.levels[len(self.levels) // 2]
-        black = f", black at {line.black:.3g}" if line.black else ""
-        return f"photon noise, gain {line.gain:.3g}, read noise {line.read:.3g}{black}"
+        gain, read, black = (self._each(name) for name in ("gain", "read", "black"))
+        black = f", black at {black}" if black != "0" else ""
+        return f"photon noise, gain {gain}, read noise {read}{black}"
+
+    def _each(self, name: str) -> str:
+        """Return the numbers of all channels, one if they are the same."""
+        numbers = [f"{getattr(level, name):.3g}" for level in self.levels]
+        return "/".join(numbers) if len(set(numbers)) > 1 else numbers[0]
 
 
 @dataclasses.dataclass(frozen=True)
