@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import errno
 import glob
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -138,10 +139,10 @@ class _Search:
             root = _fixed_part(text)
             for match in map(Path, glob.iglob(text, recursive=self._recursive)):
                 # Folders that match are ignored, except for zarr: their files match by themselves.
-                if not match.is_dir() and self._takes(match):
+                if match.is_dir():
+                    self._takes(match, Reason.ZARR if is_zarr(match) else None)
+                elif self._takes(match, _why_no_image(match)):
                     yield match, match.relative_to(root)
-                elif match.is_dir() and is_zarr(match):
-                    self._leave_out(match, Reason.ZARR)
         else:
             raise cannot(
                 f"read {text!r}", FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -151,40 +152,37 @@ class _Search:
         for place, folders, names in os.walk(folder, onerror=self._note):
             inside = Path(place)
             folders[:] = sorted(name for name in folders if self._goes_into(inside / name))
-            for name in names:
-                if self._takes(inside / name):
-                    yield inside / name, (inside / name).relative_to(folder)
+            for file in (inside / name for name in names):
+                if self._takes(file, _why_no_image(file)):
+                    yield file, file.relative_to(folder)
 
     def _goes_into(self, folder: Path) -> bool:
-        if folder.name.startswith(".") or _is_same(folder, self._output):
+        if self._output.exists() and folder.exists() and folder.samefile(self._output):
             return False
         if is_zarr(folder):
-            self._leave_out(folder, Reason.ZARR)
-            return False
+            return self._takes(folder, Reason.ZARR)
         if folder.is_symlink():
-            self._leave_out(folder, Reason.LINK)
-        elif not self._recursive:
-            self._leave_out(folder, Reason.FOLDER)
-        return self._recursive and not folder.is_symlink()
+            return self._takes(folder, Reason.LINK)
+        return self._takes(folder, None if self._recursive else Reason.FOLDER)
 
-    def _takes(self, file: Path) -> bool:
-        taken = _is_image(file.name)
-        if not taken and not file.name.startswith("."):
-            other = file.suffix.lower() in OTHER_SUFFIXES
-            self._leave_out(file, Reason.OTHER_FORMAT if other else Reason.NO_IMAGE)
-        return taken
-
-    def _leave_out(self, path: Path, reason: Reason) -> None:
-        self.left_out.append(LeftOut(path, reason))
+    def _takes(self, path: Path, reason: Reason | None) -> bool:
+        """Whether to take a file or folder: it is not hidden, and there is no reason against it."""
+        # Names that begin with a dot are hidden: other programs keep their own things there.
+        if path.name.startswith("."):
+            return False
+        if reason is not None:
+            self.left_out.append(LeftOut(path, reason))
+        return reason is None
 
     def _note(self, error: OSError) -> None:
         self.errors.append(cannot(f"read the folder {error.filename!r}", error))
 
 
-def _is_image(name: str) -> bool:
-    # Names that begin with a dot are hidden: other programs keep their own things there.
-    image = Path(name).suffix.lower() in SUFFIXES or has_raw_suffix(name)
-    return image and not name.startswith(".")
+def _why_no_image(file: Path) -> Reason | None:
+    suffix = file.suffix.lower()
+    if suffix in SUFFIXES or has_raw_suffix(file):
+        return None
+    return Reason.OTHER_FORMAT if suffix in OTHER_SUFFIXES else Reason.NO_IMAGE
 
 
 def _renamed(place: Path) -> Path:
@@ -192,18 +190,10 @@ def _renamed(place: Path) -> Path:
     return place.with_suffix(".tif" if has_raw_suffix(place) else result_suffix(place.suffix))
 
 
-def _is_same(path: Path, other: Path) -> bool:
-    return path.exists() and other.exists() and path.samefile(other)
-
-
 def _fixed_part(pattern: str) -> Path:
     """Return the folders of a pattern before its first wildcard."""
-    fixed = []
-    for part in Path(pattern).parts[:-1]:
-        if glob.has_magic(part):
-            break
-        fixed.append(part)
-    return Path(*fixed)
+    folders = Path(pattern).parts[:-1]
+    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folders))
 
 
 def _check_targets(jobs: Sequence[FileJob]) -> None:
