@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import nlnet
 from nlnet.denoising.hot_pixels import fill_hot_pixels, find_hot_pixels
 
 SPACING, COUNT = 24, 12
@@ -93,3 +94,27 @@ def test_they_are_filled_with_their_own_color(dtype: type) -> None:
     filled = fill_hot_pixels(shot, find_hot_pixels(shot, 1.0, step=2), step=2)
     assert filled.dtype == dtype
     np.testing.assert_array_equal(filled, mosaic)
+
+
+@pytest.mark.numerical
+@pytest.mark.parametrize("along", [None, 0])
+def test_denoising_fills_them_if_asked(along: int | None) -> None:
+    clean = np.full((3, 64, 64), 100.0)
+    noisy = np.random.default_rng(2).normal(clean, 5.0)
+    noisy[:, 30, 20] = 1000.0
+    options = {"data_range": 255.0, "clip": False, "along": along}
+    kept = nlnet.denoise_stack(noisy, 5.0, **options)
+    filled = nlnet.denoise_stack(noisy, 5.0, hot_pixels=True, **options)
+    assert np.abs(kept - clean)[:, 30, 20].min() > 100
+    assert np.abs(filled - clean).max() < 10
+
+
+@pytest.mark.numerical
+def test_stars_keep_their_flux() -> None:
+    """Photon noise: hot pixels go, and the light of stars beside them stays."""
+    stars = 400 * light_of_stars(2.5) + 20
+    noisy = np.random.default_rng(3).poisson(stars).astype(np.float32)
+    noisy[5::SPACING, 5::SPACING] = 3000
+    denoised = nlnet.denoise(noisy, noise=nlnet.Noise.poisson(1.0), clip=False, hot_pixels=True)
+    assert denoised[5::SPACING, 5::SPACING].max() < 100
+    assert (denoised - 20).sum() == pytest.approx((stars - 20).sum(), rel=0.02)

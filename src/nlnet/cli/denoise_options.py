@@ -126,6 +126,10 @@ _NOISE = (
         "is always left out",
         Path,
     ),
+    argument(
+        "--hot-pixels",
+        "fill hot and dead pixels before the noise is removed (those of raw files always are)",
+    ),
 )
 
 _RAW = (

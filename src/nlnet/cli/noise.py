@@ -22,6 +22,7 @@ from nlnet.files.volume_paths import is_zarr
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nlnet.arrays import Array
     from nlnet.images import ImageFile
     from nlnet.noise.record import Noise
 
@@ -59,6 +60,7 @@ class Found(NamedTuple):
     part: tuple[str, int] | None
     noise: Noise
     white: float
+    hot: int = 0
 
     def in_words(self) -> tuple[str, Noise]:
         """Return the file and, in a stack, the page or channel; and the noise if white were 255."""
@@ -67,9 +69,10 @@ class Found(NamedTuple):
 
     def __str__(self) -> str:
         label, scaled = self.in_words()
+        hot = f"; hot or dead pixels: {self.hot}" if self.hot else ""
         if self.white == 255 or self.noise.kind == "none":
-            return f"{label}: {self.noise}"
-        return f"{label}: {self.noise} in the units of the file; on the 8-bit scale {scaled}"
+            return f"{label}: {self.noise}{hot}"
+        return f"{label}: {self.noise} in the units of the file; on the 8-bit scale {scaled}{hot}"
 
     def to_json(self, *, named: bool) -> str:
         """Return the record as one line of JSON; `named` adds the file and the page."""
@@ -149,6 +152,7 @@ class _Stack(NamedTuple):
 def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
     import numpy as np
 
+    from nlnet.denoising.hot_pixels import hot_pixels_of
     from nlnet.denoising.pages import groups_of_pages
     from nlnet.images import read_unless_raw
     from nlnet.inputs import find_data_range
@@ -178,17 +182,22 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
         members = np.flatnonzero(groups == group).tolist()
         chosen = [members[number] for number in sampled_pages(len(members))]
         samples, white = [], 0.0
+        ends: list[Array] = []  # planes of the first and of the last page
         for number in chosen:
             with about(repr(str(path)) + ("" if len(groups) == 1 else f", page {number + 1}")):
                 page = stack.read(number)
                 planes = read_planes(page.pixels, None, None if page.channels == 1 else -1).planes
                 white = white or find_data_range(planes, arguments.data_range or page.data_range)
                 samples.append(Sample.of(planes, len(chosen)).kept())
+                ends = [*ends[:1], planes]
         part = None
         if each or axis is not None:
             part = ("page" if each else "channel", int(group) + 1)
         with about(repr(str(path))):
-            yield Found(str(path), part, find_noise(Sample.together(samples), None), white)
+            noise = find_noise(Sample.together(samples), None)
+        # Those that are hot are so in every page.
+        hot = np.logical_and.reduce([hot_pixels_of(planes, noise) for planes in ends])
+        yield Found(str(path), part, noise, white, int(hot.sum()))
 
 
 def _open_zarr(path: Path, limit: int) -> _Stack:

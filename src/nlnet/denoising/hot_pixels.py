@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.masks import Mask
+from nlnet.noise.record import Noise
+from nlnet.noise.stabilisation import stabiliser
 
 _NOISE = 6.0
 """A hot pixel is further from its nearest neighbor than this many standard deviations of noise."""
@@ -65,6 +67,23 @@ def find_hot_pixels(planes: Array, sigma: float | FloatArray, step: int = 1) -> 
             y, x = y[lone], x[lone]
             found[y, x] = _is_dark_beside(plane, y, x, step)
     return hot
+
+
+def hot_pixels_of(planes: Array, noise: Noise) -> Mask:
+    """Find hot pixels of an image, given its noise, in its units; (C, H, W).
+
+    Examples
+    --------
+    >>> night = np.random.default_rng(0).normal(10.0, 1.0, (1, 32, 32))
+    >>> night[0, 5, 7] += 50
+    >>> int(hot_pixels_of(night, Noise.white(1.0)).sum())
+    1
+    """
+    if noise.sigma is not None:
+        return find_hot_pixels(planes, noise.sigma)
+    ways = [stabiliser(level) for level in noise.levels] * (len(planes) // len(noise.levels))
+    even = np.stack([way.forward(plane) for way, plane in zip(ways, planes, strict=True)])
+    return find_hot_pixels(even, 1.0)
 
 
 def fill_hot_pixels(planes: Array, hot: Mask, step: int = 1) -> Array:

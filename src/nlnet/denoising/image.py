@@ -44,6 +44,7 @@ def denoise(
     device: str = CPU,
     progress: Progress | bool | None = None,
     dtype: npt.DTypeLike | None = None,
+    hot_pixels: bool = False,
 ) -> Array:
     """Remove the noise of a grayscale or RGB image.
 
@@ -107,6 +108,9 @@ def denoise(
     dtype : dtype, optional
         ``"float32"`` or ``"float64"``: the type of the result, in the units of the image. It keeps
         what integers would round away, which at low counts is much. By default that of the image.
+    hot_pixels : bool, optional
+        Whether hot and dead pixels are filled before the noise is removed: isolated ones, unlike
+        every neighbor by more than the noise explains. Stars, whose light is spread, stay.
 
     Returns
     -------
@@ -158,7 +162,7 @@ def denoise(
     >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
     """
     page = read_planes(image, mask, channel_axis)
-    request = Request(noise, data_range, clip)
+    request = Request(noise, data_range, clip, hot_pixels)
     if not is_map(sigma):
         request.check(sigma, page.planes.dtype)
     check_machine(threads, max_memory, device)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
+from nlnet.denoising.hot_pixels import fill_hot_pixels, hot_pixels_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
 from nlnet.denoising.removal import denoise_planes
@@ -36,11 +37,14 @@ class PageFindings:
         The names of the models that ran; empty if none did.
     left_out : int
         Number of pixels that are masked or NaN.
+    hot : int
+        Number of hot and dead pixels that were filled, of all channels.
     """
 
     plan: Plan
     models: tuple[str, ...]
     left_out: int
+    hot: int = 0
 
 
 def denoise_page(
@@ -76,12 +80,22 @@ def denoise_page(
         As `nlnet.denoise`.
     """
     plan, sigma_map = plan_page(page, sigma, request, common)
+    page, hot = without_hot_pixels(page, plan, request)
     page = page.cast(dtype)
     restored, models = denoise_planes(
         page.planes, plan, shares, network, report, sigma_map=sigma_map
     )
     left_out = 0 if page.hidden is None else int(np.count_nonzero(page.hidden))
-    return page.put_back(restored), PageFindings(plan, models, left_out)
+    return page.put_back(restored), PageFindings(plan, models, left_out, hot)
+
+
+def without_hot_pixels(page: Planes, plan: Plan, request: Request) -> tuple[Planes, int]:
+    """Return a page whose hot pixels are filled, if that is asked for, and how many there are."""
+    if not request.hot_pixels:
+        return page, 0
+    hot = hot_pixels_of(page.planes, plan.noise)
+    filled = fill_hot_pixels(page.planes, hot)
+    return dataclasses.replace(page, planes=filled), int(np.count_nonzero(hot))
 
 
 def plan_page(

@@ -45,6 +45,7 @@ class Request:
     noise: str | Noise | None = None
     data_range: float | None = None
     clip: bool | None = None
+    hot_pixels: bool = False
 
     def white_of(self, dtype: np.dtype[Any]) -> float | None:
         """Return the value of white, if it is known without a look at the values."""

@@ -24,6 +24,9 @@ from nlnet.noise.record import Camera, Noise
 from nlnet.noise.stabilisation import stabiliser
 from nlnet.progress import Report
 
+_SURE = 0.9
+"""Certainty from which on all of the noise is removed."""
+
 
 def denoise_planes(
     planes: Array,
@@ -64,7 +67,7 @@ def denoise_planes(
     restored = np.empty_like(planes)
     # What may be texture is removed by the share that is probably noise: the least expected error.
     doubted = isinstance(plan.noise, Camera) and (place is None or place.scale == 0)
-    sure = plan.noise.certainty if doubted else 1.0
+    sure = min(plan.noise.certainty / _SURE, 1.0) if doubted else 1.0
     used = min(shares[0], 1.0) * sure, min(shares[1], 1.0) * sure
 
     def write(first: int, rows: FloatArray) -> None:

@@ -13,7 +13,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import check_machine, stoppable, warnings_of
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import denoise_page, plan_page
+from nlnet.denoising.page import denoise_page, plan_page, without_hot_pixels
 from nlnet.denoising.pages import (
     Sigma,
     groups_of_pages,
@@ -52,6 +52,7 @@ def denoise_stack(
     device: str = CPU,
     progress: Progress | bool | None = None,
     dtype: npt.DTypeLike | None = None,
+    hot_pixels: bool = False,
 ) -> Any:
     """Remove the noise of every image of an array.
 
@@ -99,7 +100,7 @@ def denoise_stack(
         As for :func:`nlnet.denoise`, for every page.
     progress : callable or True, optional
         As for :func:`nlnet.denoise`, with the share of all the work.
-    dtype : dtype, optional
+    dtype, hot_pixels : optional
         As for :func:`nlnet.denoise`.
 
     Returns
@@ -133,7 +134,7 @@ def denoise_stack(
     pages = StackPages(stack, rgb, mask, result_dtype)
     sigma, maps = split_sigma(sigma, pages.shape, pages.size)
     sigmas = sigma_of_pages(sigma, pages.shape)
-    request = Request(noise, data_range, clip)
+    request = Request(noise, data_range, clip, hot_pixels)
     if maps is None:
         for each in sigmas.ravel():
             request.check(each, pages.data.dtype)
@@ -206,8 +207,9 @@ class _Work:
         common = self._common_plan(index)
         _, planes = self.pages.read(index)
         with about(self.pages.name_of(index)):
-            plan = plan_page(planes, self._sigma(index), self.request, common)
-            return PlannedPage(planes.cast(self.dtype), *plan)
+            plan, sigma_map = plan_page(planes, self._sigma(index), self.request, common)
+            planes, _ = without_hot_pixels(planes, plan, self.request)
+            return PlannedPage(planes.cast(self.dtype), plan, sigma_map)
 
     def _common_plan(self, index: tuple[int, ...]) -> Plan | None:
         """Return what is decided for all pages that have their noise in common with a page."""

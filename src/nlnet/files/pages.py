@@ -62,7 +62,8 @@ def denoise_pages(
     if isinstance(strength, tuple) and first.channels == 1:
         strength = strength[0]
     shares = check_strength(strength, first.channels)
-    request = Request(settings.noise, settings.data_range or first.data_range)
+    white = settings.data_range or first.data_range
+    request = Request(settings.noise, white, hot_pixels=settings.hot_pixels)
 
     def read(number: int) -> tuple[ImageFile, Planes]:
         page = pages[number] if number else first
@@ -134,7 +135,9 @@ def notes_of(found: Sequence[PageFindings], option: str = "--data-range") -> tup
     notes = unclipped_note(unclipped, len(found), found[0].plan.white, option)
     plan = min((page.plan for page in found), key=lambda plan: plan.noise.certainty)
     doubtful = plan.noise.scaled(255 / plan.white)
-    return notes + left_out_note(sum(page.left_out for page in found)) + doubt_note(doubtful)
+    notes += left_out_note(sum(page.left_out for page in found)) + doubt_note(doubtful)
+    hot = sum(page.hot for page in found)
+    return (*notes, f"hot or dead pixels that were filled: {hot}") if hot else notes
 
 
 _SURE = 0.8

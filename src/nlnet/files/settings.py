@@ -55,6 +55,8 @@ class Settings:
     mask : path or None
         An image whose pixels other than 0 are left out of every file; of one page, or of as many
         as the files have. NaN is left out in any case.
+    hot_pixels : bool
+        Whether hot and dead pixels are filled first; those of raw files always are.
     """
 
     sigma: FileSigma = None
@@ -72,6 +74,7 @@ class Settings:
     mask: os.PathLike[str] | None = None
     per_page: bool = False
     sigma_map: os.PathLike[str] | None = None
+    hot_pixels: bool = False
 
     @property
     def estimates(self) -> bool:

@@ -56,7 +56,7 @@ _CALIBRATION = (1.17, 1.24)
 """Slope and shift that turn the eye's odds of no noise into how often there is none: fitted to
 pictures that it was not trained on (`benchmarks.certainty`)."""
 
-_DOUBTFUL = 0.25
+_DOUBTFUL = 0.35
 """Below this probability noise is taken for none."""
 
 _ROUNDS = 6
