@@ -104,7 +104,7 @@ def denoise_file(
     )
     writing: WritingOptions | None = settings.writing
     notes: tuple[str, ...] = ()
-    if keeps_format(source, target) and settings.writing == PLAIN:
+    if keeps_format(pages, target) and settings.writing == PLAIN:
         writing, notes = rewriting(first, results, found, settings)
     if writing is None:
         copy_file(source, target)

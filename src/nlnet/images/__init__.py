@@ -18,7 +18,7 @@ from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
 from nlnet.defaults import MAX_PIXELS
 from nlnet.errors import InputError
-from nlnet.images.content import ImageFile, PathLike, Source
+from nlnet.images.content import ImageFile, Pages, PathLike, Source
 from nlnet.images.formats import (
     SUFFIXES,
     Format,
@@ -97,7 +97,7 @@ def read_image(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
     return _only_page(Source.of_path(path), max_pixels)
 
 
-def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Sequence[ImageFile]:
+def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Pages:
     """Check an image file and return its pages, each of which is decoded when it is asked for.
 
     Most files have one page; TIFF and npy files may have more.
@@ -119,7 +119,7 @@ def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Sequence[Imag
     return read_source(Source.of_path(path), max_pixels)
 
 
-def read_unless_raw(path: PathLike, max_pixels: int) -> Sequence[ImageFile] | None:
+def read_unless_raw(path: PathLike, max_pixels: int) -> Pages | None:
     """Return the pages as `read_pages` does, None if LibRaw is to read the file.
 
     That is so if its name or its content is that of a camera's raw file.
@@ -216,11 +216,9 @@ def check_format(
     check_holds(format_of(path), image, count, options)
 
 
-def keeps_format(source: PathLike, target: PathLike) -> bool:
-    """Tell whether a file's content is of the format that the target's suffix names."""
-    file = Source.of_path(source)
-    with file.open() as stream:
-        return recognize(file, stream) is format_of(target)
+def keeps_format(pages: Pages, target: PathLike) -> bool:
+    """Tell whether pages are from a file of the format that the target's suffix names."""
+    return pages.format == format_of(target).name
 
 
 def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pyvips
 
 from nlnet.errors import FileError
 from nlnet.images import exif
-from nlnet.images.content import ImageFile, Source
+from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.libvips import (
     VipsCodec,
     VipsImage,
@@ -19,7 +19,7 @@ from nlnet.images.libvips import (
     get_field,
     vips_reason,
 )
-from nlnet.images.metadata import Metadata, fits
+from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
 _MOST_BITS = 12
@@ -31,7 +31,7 @@ _LONGEST_BRANDS = 200
 class AvifCodec(VipsCodec):
     """AVIF of 8 to 12 bits, written without loss; more bits are rounded."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the kind of image, and return its only page."""
         size = int.from_bytes(stream.read(4), "big")
         brands = stream.read(min(size, _LONGEST_BRANDS))
@@ -39,22 +39,18 @@ class AvifCodec(VipsCodec):
             raise animation_error(source)
         return super().read(source, stream, max_pixels)
 
-    def read_metadata(
-        self, stream: BinaryIO, header: VipsImage
-    ) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(self, stream: BinaryIO, header: VipsImage) -> Metadata:
         """Return what libvips found; EXIF's orientation is done already."""
-        metadata, notes = super().read_metadata(stream, header)
-        if metadata.exif is not None:
-            metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
-        return metadata, notes
+        metadata = super().read_metadata(stream, header)
+        upright = None if metadata.exif is None else exif.set_upright(metadata.exif)
+        return dataclasses.replace(metadata, exif=upright)
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         image = pages[0]
-        metadata = Metadata(self.name) if image.metadata is None else image.metadata
+        metadata = image.metadata or Metadata(self.name)
         # There are no gray images, so a profile for them has no place either.
-        icc = metadata.icc if metadata.icc is not None and fits(metadata.icc, 3) else None
-        fields = {"icc": icc, "xmp": metadata.xmp, "exif": metadata.exif}
+        fields = {"icc": metadata.profile_for(3), "xmp": metadata.xmp, "exif": metadata.exif}
         kept = {kind: data for kind, data in fields.items() if data is not None}
         joined = assemble(image).copy()
         for kind, data in kept.items():

@@ -10,8 +10,8 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.images.content import ImageFile, Source
-from nlnet.images.exif import METRES_PER_INCH, Resolution
+from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.exif import Resolution
 from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
@@ -27,7 +27,7 @@ _MASKS = (0xFF0000, 0xFF00, 0xFF, 0xFF000000)
 class BmpCodec:
     """BMP, not compressed; it is written with 8, 24 or 32 bits per pixel."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the header, and return the only page."""
         start = stream.read(_FILE_HEADER + _LARGEST_HEADER)
         if len(start) < _FILE_HEADER + _SMALLEST_HEADER:
@@ -49,11 +49,7 @@ class BmpCodec:
         source.check_pixels(width, abs(height), max_pixels)
         stream.seek(_FILE_HEADER + size)
         palette = stream.read(4 * min(colors or 256, 256)) if bits == 8 else b""
-        metadata = None
-        if min(x, y) > 0:
-            metadata = Metadata(
-                _NAME, resolution=Resolution(x * METRES_PER_INCH, y * METRES_PER_INCH)
-            )
+        metadata = Metadata(_NAME, resolution=Resolution.of_metres(x, y))
         row = (width * bits + 31) // 32 * 4  # a multiple of four bytes
 
         def decode(data: bytes) -> ImageFile:
@@ -84,7 +80,9 @@ class BmpCodec:
         start = _FILE_HEADER + size + len(palette)
         header = struct.pack("<2sIII", b"BM", start + rows.size, 0, start)
         header += struct.pack("<IiiHHII", size, width, height, 1, 8 * count, compression, rows.size)
-        header += struct.pack("<iiII", *_per_metre(image.metadata), len(palette) // 4, 0)
+        resolution = (image.metadata or Metadata(_NAME)).resolution_for(_NAME)
+        per_metre = (0, 0) if resolution is None else resolution.per_metre
+        header += struct.pack("<iiII", *per_metre, len(palette) // 4, 0)
         return header + masks + palette + rows.tobytes()
 
 
@@ -102,16 +100,7 @@ def _byte_order(start: bytes, size: int, bits: int, compression: int) -> list[in
     return [(mask.bit_length() - 1) // 8 for mask in masks]
 
 
-def _per_metre(metadata: Metadata | None) -> tuple[int, int]:
-    """Return the resolution to write, 0 where it is not known."""
-    resolution = None if metadata is None else metadata.resolution_for(_NAME)
-    if resolution is None:
-        return 0, 0
-    x, y = (round(number / METRES_PER_INCH) for number in (resolution.x, resolution.y))
-    return (x, y) if max(x, y) < 2**31 else (0, 0)
-
-
-def _with_palette(indices: Array, palette: bytes, metadata: Metadata | None) -> ImageFile:
+def _with_palette(indices: Array, palette: bytes, metadata: Metadata) -> ImageFile:
     colors = np.frombuffer(palette[: len(palette) // 4 * 4], np.uint8).reshape(-1, 4)[:, 2::-1]
     if indices.max() >= len(colors):
         raise ValueError("its palette is too short")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import io
+import mmap
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias, overload
 
 import numpy as np
@@ -78,7 +80,12 @@ class ImageFile:
 
 
 class Pages(Sequence[ImageFile]):
-    """The pages of a file, each read when it is asked for; the last one that was read is kept."""
+    """The pages of a file, each read when it is asked for; the last one that was read is kept.
+
+    `format` is the name of the file's format.
+    """
+
+    format = ""
 
     def __init__(self, count: int, read: Callable[[int], ImageFile]) -> None:
         self._count = count
@@ -125,6 +132,15 @@ class Source:
             if isinstance(error, FileError):
                 raise
             raise cannot(f"read {self.name!r}", error) from error
+
+    @contextlib.contextmanager
+    def mapped(self) -> Iterator[bytes | mmap.mmap]:
+        """Yield the bytes, those of a file mapped into memory."""
+        if self.path is None:
+            yield self.data
+            return
+        with self.open() as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
 
     def damaged(self, kind: str, reason: object = "") -> FileError:
         """Return the error that says so."""

@@ -36,7 +36,7 @@ PHOTO_TAGS = frozenset(
 )
 LONGEST_TEXT = 2**15
 """A longer value, such as OME's description of a stack, would leave no room in a JPEG file."""
-METRES_PER_INCH = Fraction(254, 10_000)
+_METRES_PER_INCH = Fraction(254, 10_000)
 _THUMBNAIL, _THUMBNAIL_SIZE = 513, 514
 _JPEG = b"\xff\xd8"
 _UNITS = {2: Fraction(1), 3: Fraction(254, 100)}
@@ -50,6 +50,17 @@ class Resolution:
 
     x: Fraction
     y: Fraction
+
+    @classmethod
+    def of_metres(cls, x: int, y: int) -> Resolution | None:
+        """Return what is said in pixels per metre, None for nothing."""
+        return cls(x * _METRES_PER_INCH, y * _METRES_PER_INCH) if min(x, y) > 0 else None
+
+    @property
+    def per_metre(self) -> tuple[int, int]:
+        """Pixels per metre, 0 for more than fits into 31 bits."""
+        x, y = round(self.x / _METRES_PER_INCH), round(self.y / _METRES_PER_INCH)
+        return (x, y) if max(x, y) < 2**31 else (0, 0)
 
 
 def read_tags(exif: bytes) -> Tags | None:
@@ -75,26 +86,26 @@ def cut_from(tags: Tags) -> bytes | None:
     return layout.header + layout.pointer(8) + encode_directory(kept, layout, 8)
 
 
-def without_thumbnail(exif: bytes) -> tuple[bytes, bool]:
-    """Return EXIF without the small picture in it, and whether it had one; no byte moves."""
+def without_thumbnail(exif: bytes) -> bytes:
+    """Return EXIF without the small picture in it; no byte moves."""
     stream = io.BytesIO(exif)
     try:
         layout, offset = read_layout(stream)
         place = following(stream, layout, offset)
         if place == 0:
-            return exif, False
+            return exif
         found = read_directory(stream, layout, place, {_THUMBNAIL, _THUMBNAIL_SIZE}, damaged=[])
         tags = Tags(layout, found)
         alone = unlink_following(exif, layout, offset)
     except _ERRORS:
-        return exif, False
+        return exif
     start = tags.number(_THUMBNAIL, 0)
     end = min(start + tags.number(_THUMBNAIL_SIZE, 0), len(alone))
     if alone[start : start + 2] != _JPEG:
-        return alone, True
+        return alone
     # As a rule it is the end; what lies behind it must stay where it is.
     rest = alone[end:]
-    return (alone[:start] + (bytes(end - start) + rest if rest.strip(b"\0") else b"")), True
+    return alone[:start] + (bytes(end - start) + rest if rest.strip(b"\0") else b"")
 
 
 def orientation_of(tags: Tags | None) -> int:

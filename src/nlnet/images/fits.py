@@ -22,7 +22,7 @@ _NAME = "FITS"
 class FitsCodec:
     """FITS of integers, scaled by BZERO and BSCALE or not, and of floating values."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the headers, and return the planes of the first image."""
         fits = _astropy(f"Cannot read {source.name!r}: ")
         data = stream.read()

@@ -14,7 +14,7 @@ from typing import BinaryIO, Protocol
 from nlnet.errors import FileError, InputError, cannot
 from nlnet.images.avif import AvifCodec
 from nlnet.images.bmp import BmpCodec
-from nlnet.images.content import ImageFile, PathLike, Source
+from nlnet.images.content import ImageFile, Pages, PathLike, Source
 from nlnet.images.fits import FitsCodec
 from nlnet.images.gif import GifCodec
 from nlnet.images.jpeg import JpegCodec
@@ -31,7 +31,7 @@ from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha
 class Codec(Protocol):
     """Bytes of a file to pages, and back."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the header, and return the pages, decoded when they are asked for."""
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
@@ -196,12 +196,14 @@ def result_suffix(suffix: str) -> str:
     return suffix if format_of(f"image{suffix}").depths else ".avif"
 
 
-def read_source(source: Source, max_pixels: int) -> Sequence[ImageFile]:
+def read_source(source: Source, max_pixels: int) -> Pages:
     """Check a file, which is opened once, and return its pages, decoded when they are asked for."""
     with source.open() as stream:
         known = recognize(source, stream)
         stream.seek(0)
-        return known.codec.read(source, stream, max_pixels)
+        pages = known.codec.read(source, stream, max_pixels)
+        pages.format = known.name
+        return pages
 
 
 def recognize(source: Source, stream: BinaryIO) -> Format:

@@ -7,23 +7,14 @@ import io
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from nlnet.defaults import JPEG_QUALITY
-from nlnet.images import photoshop
 from nlnet.images.content import ImageFile
 from nlnet.images.exif import PREFIX as EXIF
-from nlnet.images.exif import Resolution
-from nlnet.images.ifd import Tags, read_directory, read_layout
+from nlnet.images.exif import Resolution, read_tags
 from nlnet.images.libvips import VipsCodec, VipsImage
-from nlnet.images.metadata import (
-    LARGEST_SEGMENT,
-    THUMBNAIL_NOTE,
-    Metadata,
-    Part,
-    fits,
-    fits_segment,
-)
+from nlnet.images.metadata import LARGEST_SEGMENT, THUMBNAIL_NOTE, Metadata, Part, fits_segment
 from nlnet.images.writing import WritingOptions
 
 _START = b"\xff\xd8"
@@ -44,8 +35,7 @@ _PER_INCH, _PER_CENTIMETRE = 1, 2
 _CENTIMETRES = Fraction(254, 100)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Segment:
+class _Segment(NamedTuple):
     marker: int
     body: bytes
 
@@ -62,31 +52,20 @@ class JpegCodec(VipsCodec):
         quality = options.jpeg_quality or JPEG_QUALITY
         return {"Q": quality, "subsample_mode": modes[options.halved_chroma]}
 
-    def read_metadata(
-        self, stream: BinaryIO, header: VipsImage
-    ) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(self, stream: BinaryIO, header: VipsImage) -> Metadata:
         """Return what the segments say, and name those that are left out."""
-        metadata, notes = super().read_metadata(stream, header)
         segments = list(_segments(stream))
-        resources, small = _resources(segments)
-        if (small or _has_jfif_thumbnail(segments)) and THUMBNAIL_NOTE not in notes:
-            notes += (THUMBNAIL_NOTE,)
-        notes += tuple(_further_images(segments))
-        if metadata.xmp is not None and any(mark in metadata.xmp for mark in _MOTION):
-            notes += ("its video (motion photo) is left out",)
-        unknown = dict.fromkeys(filter(None, map(_unknown_name, segments)))
-        if unknown:
-            notes += (f"left out, as made for the noisy pixels: JPEG {', '.join(unknown)}",)
+        resources = [s.body[len(_RESOURCES) :] for s in segments if _begins(s, 13, _RESOURCES)]
         parts = [Part("comment", _body(s)) for s in segments if s.marker == _COMMENT]
         parts += [Part("extended XMP", _body(s)) for s in segments if _begins(s, 1, _MORE_XMP)]
         return dataclasses.replace(
-            metadata,
-            resources=resources,
-            iptc=None if resources is None else photoshop.iptc_of(resources),
+            self.common_metadata(header),
+            resources=b"".join(resources) if resources else None,
             resolution=_resolution(segments),
             parts=tuple(parts),
             encoding=_encoding(segments),
-        ), notes
+            notes=tuple(_notes(segments)),
+        ).cleaned()
 
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
         """Put the segments of metadata before those of the pixels."""
@@ -143,58 +122,37 @@ def _encoding(segments: Sequence[_Segment]) -> tuple[int, bool] | None:
     return min(max(quality, 1), 100), frames[0][7] != 0x11
 
 
-def _unknown_name(segment: _Segment) -> str | None:
-    """Return the name of a segment that is dropped, None for a segment that is kept."""
-    if not _APP <= segment.marker < _APP + 16:
-        return None
+def _notes(segments: Sequence[_Segment]) -> Iterator[str]:
+    """Say what is left out."""
+    if any(_begins(s, 0, _JFXX) or (_begins(s, 0, _JFIF) and len(s.body) > 14) for s in segments):
+        yield THUMBNAIL_NOTE
+    yield from _further_images([s.body for s in segments if _begins(s, 2, _MPF)])
+    if any(_begins(s, 1, _XMP) and any(mark in s.body for mark in _MOTION) for s in segments):
+        yield "its video (motion photo) is left out"
     known = (_JFIF, _JFXX, EXIF, _XMP, _MORE_XMP, _ICC, _MPF, _RESOURCES, *_ENCODER)
-    if segment.body.startswith(known):
-        return None
-    name = f"APP{segment.marker - _APP}"
-    return f"content credentials ({name})" if b"c2pa" in segment.body else name
+    unknown = [s for s in segments if _APP <= s.marker < _APP + 16 and not s.body.startswith(known)]
+    names = [(f"APP{s.marker - _APP}", b"c2pa" in s.body) for s in unknown]
+    if names:
+        listed = dict.fromkeys(f"content credentials ({n})" if c2pa else n for n, c2pa in names)
+        yield f"left out, as made for the noisy pixels: JPEG {', '.join(listed)}"
 
 
-def _resources(segments: Sequence[_Segment]) -> tuple[bytes | None, bool]:
-    """Return Photoshop's resources, and whether small pictures were left out of them."""
-    found = [s.body[len(_RESOURCES) :] for s in segments if _begins(s, 13, _RESOURCES)]
-    if not found:
-        return None, False
-    return photoshop.without_thumbnails(b"".join(found))
-
-
-def _has_jfif_thumbnail(segments: Sequence[_Segment]) -> bool:
-    return any(
-        _begins(segment, 0, _JFXX) or (_begins(segment, 0, _JFIF) and len(segment.body) > 14)
-        for segment in segments
-    )
-
-
-def _further_images(segments: Sequence[_Segment]) -> Iterator[str]:
+def _further_images(bodies: Sequence[bytes]) -> Iterator[str]:
     """Say what follows the first image: the other view of a stereo camera, a gain map."""
-    for segment in segments:
-        if not _begins(segment, 2, _MPF):
-            continue
-        stream = io.BytesIO(segment.body[len(_MPF) :])
-        try:
-            layout, offset = read_layout(stream)
-            count = Tags(layout, read_directory(stream, layout, offset, {_MPF_COUNT})).number(
-                _MPF_COUNT, 2
-            )
-        except (ValueError, struct.error):
-            count = 2
+    for body in bodies[:1]:
+        tags = read_tags(body[len(_MPF) :])
+        count = 2 if tags is None else tags.number(_MPF_COUNT, 2)
         if count > 1:
             which = "second image is" if count == 2 else f"{count - 1} further images are"
             yield f"its {which} left out (MPO: another view, a preview or a gain map)"
-        return
 
 
 def _resolution(segments: Sequence[_Segment]) -> Resolution | None:
-    for segment in segments:
-        if _begins(segment, 0, _JFIF) and len(segment.body) >= 12:
-            unit, x, y = struct.unpack_from(">BHH", segment.body, 7)
-            if unit in (_PER_INCH, _PER_CENTIMETRE) and x and y:
-                scale = 1 if unit == _PER_INCH else _CENTIMETRES
-                return Resolution(Fraction(x * scale), Fraction(y * scale))
+    for body in (s.body for s in segments if _begins(s, 0, _JFIF) and len(s.body) >= 12):
+        unit, x, y = struct.unpack_from(">BHH", body, 7)
+        scale = {_PER_INCH: Fraction(1), _PER_CENTIMETRE: _CENTIMETRES}.get(unit)
+        if scale is not None and x and y:
+            return Resolution(x * scale, y * scale)
     return None
 
 
@@ -203,14 +161,13 @@ def _jfif(metadata: Metadata) -> _Segment:
     resolution = metadata.resolution_for("JPEG")
     unit, x, y = 0, 1, 1
     if resolution is not None:
-        inches = (round(resolution.x), round(resolution.y))
-        metric = (resolution.x / _CENTIMETRES, resolution.y / _CENTIMETRES)
-        exact = all(number.denominator == 1 for number in metric)
-        whole = inches[0] == resolution.x and inches[1] == resolution.y
-        unit = _PER_CENTIMETRE if exact and not whole else _PER_INCH
-        x, y = (int(metric[0]), int(metric[1])) if unit == _PER_CENTIMETRE else inches
-        if not (1 <= x < 65536 and 1 <= y < 65536):
-            unit, x, y = 0, 1, 1
+        given = resolution.x, resolution.y
+        metric = [number / _CENTIMETRES for number in given]
+        whole, exact = (all(n.denominator == 1 for n in numbers) for numbers in (given, metric))
+        in_metres = exact and not whole
+        width, height = map(round, metric if in_metres else given)
+        if min(width, height) >= 1 and max(width, height) < 65536:
+            unit, x, y = _PER_CENTIMETRE if in_metres else _PER_INCH, width, height
     return _Segment(_APP, _JFIF + struct.pack(">BBBHHBB", 1, 1, unit, x, y, 0, 0))
 
 
@@ -220,8 +177,9 @@ def _segments_of(metadata: Metadata, channels: int) -> list[_Segment]:
         segments.append(_Segment(_APP + 1, EXIF + metadata.exif))
     if metadata.xmp is not None and fits_segment(metadata.xmp):
         segments.append(_Segment(_APP + 1, _XMP + metadata.xmp))
-    if metadata.icc is not None and fits(metadata.icc, channels):
-        pieces = _pieces(metadata.icc, LARGEST_SEGMENT - len(_ICC) - 2)
+    profile = metadata.profile_for(channels)
+    if profile is not None:
+        pieces = _pieces(profile, LARGEST_SEGMENT - len(_ICC) - 2)
         segments += [
             _Segment(_APP + 2, _ICC + bytes([number, len(pieces)]) + piece)
             for number, piece in enumerate(pieces, 1)

@@ -15,7 +15,7 @@ from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
 from nlnet.images import exif
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.metadata import Metadata, clean_metadata, fits
+from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
 
@@ -45,7 +45,6 @@ class Photo:
     height: int
     metadata: Metadata
     decode: Callable[[], Array]
-    notes: tuple[str, ...] = ()
 
 
 class PhotoCodec(abc.ABC):
@@ -64,19 +63,19 @@ class PhotoCodec(abc.ABC):
     def open(self, library: Any, data: bytes) -> Photo:
         """Return what the library says; it may raise anything."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the size, and return the only page."""
         library = self.need(f"Cannot read {source.name!r}: ")
         photo = self._try(source, lambda: self.open(library, stream.read()))
         source.check_pixels(photo.width, photo.height, max_pixels)
-        metadata, notes = clean_metadata(photo.metadata)
+        metadata = photo.metadata.cleaned()
         if metadata.exif is not None:
             metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
 
         def decode(index: int) -> ImageFile:
             bands = self._try(source, photo.decode)
             bands = bands.reshape(*bands.shape[:2], -1)
-            return ImageFile.of_bands(bands, metadata=metadata, notes=photo.notes + notes)
+            return ImageFile.of_bands(bands, metadata=metadata, notes=metadata.notes)
 
         return Pages(1, decode)
 
@@ -112,10 +111,11 @@ class HeicCodec(PhotoCodec):
         )
         further = {"images": len(file) - 1, "depth maps": len(info.get("depth_images", ()))}
         named = ", ".join(f"{count} {what}" for what, count in further.items() if count)
-        notes = (f"left out: {named} beside its main image",) if named else ()
+        if named:
+            metadata = metadata.noting(f"left out: {named} beside its main image")
         width, height = file.size
         # A copy, since the memory of the pixels goes with the file.
-        return Photo(width, height, metadata, lambda: np.array(file[file.primary_index]), notes)
+        return Photo(width, height, metadata, lambda: np.array(file[file.primary_index]))
 
 
 class JxlCodec(PhotoCodec):
@@ -143,6 +143,6 @@ class JxlCodec(PhotoCodec):
             lossless=True,
             exif=None if kept.exif is None else bytes(4) + exif.set_upright(kept.exif),
             xmp=kept.xmp,
-            icc=kept.icc if kept.icc is not None and fits(kept.icc, image.channels) else None,
+            icc=kept.profile_for(image.channels),
         )
         return encoded

@@ -14,7 +14,7 @@ from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
 from nlnet.images import exif
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.metadata import Metadata, clean_metadata
+from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
 VipsImage: TypeAlias = Any  # pyvips has no types
@@ -34,18 +34,19 @@ class VipsCodec:
     save_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     load_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the kind of image, and return its only page."""
         header = self.load(source)
         self.check(source, header, max_pixels)
         frames = get_field(header, "n-pages", 1)
         if frames > 1:
             raise animation_error(source, f" of {frames} frames")
-        metadata, notes = self.read_metadata(stream, header)
+        metadata = self.read_metadata(stream, header)
 
         def decode(index: int) -> ImageFile:
             image = self.decode(source, header)
-            return dataclasses.replace(image, metadata=metadata, notes=image.notes + notes)
+            notes = image.notes + metadata.notes
+            return dataclasses.replace(image, metadata=metadata, notes=notes)
 
         return Pages(1, decode)
 
@@ -54,25 +55,25 @@ class VipsCodec:
         image = pages[0]
         # Without this, it would write EXIF that it made up.
         encoded = self.save(assemble(image), keep="none", **self.options(options))
-        metadata = image.metadata
-        return self.embed(encoded, image, metadata if metadata is not None else Metadata(""))
+        return self.embed(encoded, image, image.metadata or Metadata(""))
 
     def options(self, options: WritingOptions) -> Mapping[str, Any]:
         """Return what libvips is told for these options."""
         return {}
 
-    def read_metadata(
-        self, stream: BinaryIO, header: VipsImage
-    ) -> tuple[Metadata, tuple[str, ...]]:
-        """Return what the file says besides the pixels, and what of it is left out."""
+    def read_metadata(self, stream: BinaryIO, header: VipsImage) -> Metadata:
+        """Return what the file says besides the pixels."""
+        return self.common_metadata(header).cleaned()
+
+    def common_metadata(self, header: VipsImage) -> Metadata:
+        """Return what libvips found, its bytes unchanged."""
         found: bytes | None = get_field(header, "exif-data", None)
-        metadata = Metadata(
+        return Metadata(
             self.name,
             exif=None if found is None else found.removeprefix(exif.PREFIX),
             icc=get_field(header, "icc-profile-data", None),
             xmp=get_field(header, "xmp-data", None),
         )
-        return clean_metadata(metadata)
 
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
         """Put metadata into a file that libvips wrote without any."""

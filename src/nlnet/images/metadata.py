@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Collection
+from typing import Any
 
 from nlnet.images import photoshop, tiff_tags, xmp
 from nlnet.images.exif import (
@@ -22,6 +23,7 @@ from nlnet.images.ifd import ByteOrder, Tags
 
 LARGEST_SEGMENT = 65533
 """Bytes of one segment of a JPEG file."""
+THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
 _SAME_AS_NOTHING = {"", "sRGB", "tIME", "pHYs", "iCCP", "eXIf", "sBIT", "bKGD"}
 """PNG chunks that other formats need not have, or have in their own way."""
 
@@ -84,6 +86,8 @@ class Metadata:
         How TIFF stored the pixels.
     encoding : (quality, halved) or None
         Quality of a JPEG file, and whether its chroma has half the size.
+    notes : tuple of str
+        What of it was left out, for people.
     """
 
     origin: str
@@ -99,6 +103,7 @@ class Metadata:
     byte_order: ByteOrder = "<"
     tiling: Tiling = Tiling()
     encoding: tuple[int, bool] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def exif_tags(self) -> Tags | None:
@@ -117,6 +122,29 @@ class Metadata:
         if self.resolution is not None or self.origin == target:
             return self.resolution
         return resolution_of(self.exif_tags)
+
+    def cleaned(self) -> Metadata:
+        """Return it without thumbnails, which is noted, and with the IPTC among the resources."""
+        cleaners = {
+            "exif": without_thumbnail,
+            "xmp": xmp.without_thumbnails,
+            "resources": photoshop.without_thumbnails,
+        }
+        given = {name: getattr(self, name) for name in cleaners if getattr(self, name) is not None}
+        kept: dict[str, Any] = {name: cleaners[name](data) for name, data in given.items()}
+        clean = dataclasses.replace(self, **kept)
+        if clean.iptc is None and clean.resources is not None:
+            clean = dataclasses.replace(clean, iptc=photoshop.iptc_of(clean.resources))
+        return clean if kept == given else clean.noting(THUMBNAIL_NOTE)
+
+    def noting(self, *notes: str) -> Metadata:
+        """Return it with something more to say of what was left out."""
+        return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+
+    def profile_for(self, channels: int) -> bytes | None:
+        """Return the color profile, if it is one for gray or for RGB, as the image is."""
+        fits = self.icc is not None and (self.icc[16:20] == b"GRAY") == (channels == 1)
+        return self.icc if fits else None
 
     def all_resources(self) -> bytes | None:
         """Return Photoshop's resources, with IPTC among them also if it stood beside them."""
@@ -138,7 +166,7 @@ class Metadata:
             for kind, name in kinds.items()
             if getattr(self, kind) is not None and kind not in held
         ]
-        if "icc" in held and self.icc is not None and not fits(self.icc, channels):
+        if "icc" in held and self.icc is not None and self.profile_for(channels) is None:
             lost.append("the color profile, which is for another kind of image")
         if self.origin == target:
             return lost
@@ -186,25 +214,6 @@ class Metadata:
         ]
 
 
-THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
-
-
-def clean_metadata(metadata: Metadata) -> tuple[Metadata, tuple[str, ...]]:
-    """Return metadata whose EXIF and XMP have no thumbnails, and what there is to say of it."""
-    found, packet, small, other = metadata.exif, metadata.xmp, False, False
-    if found is not None:
-        found, small = without_thumbnail(found)
-    if packet is not None:
-        packet, other = xmp.without_thumbnails(packet)
-    notes = (THUMBNAIL_NOTE,) if small or other else ()
-    return dataclasses.replace(metadata, exif=found, xmp=packet), notes
-
-
 def fits_segment(data: bytes) -> bool:
     """Tell whether EXIF or XMP fits into one segment of a JPEG file, with what marks it there."""
     return len(data) <= LARGEST_SEGMENT - 32
-
-
-def fits(icc: bytes, channels: int) -> bool:
-    """Tell whether a color profile is one for gray or for RGB, as the image is."""
-    return (icc[16:20] == b"GRAY") == (channels == 1)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from nlnet.errors import InputError
-from nlnet.images.content import ImageFile, Source
+from nlnet.images.content import ImageFile, Pages, Source
 from nlnet.images.writing import PLAIN, WritingOptions
 
 _CHANNELS = {b"P2": 1, b"P3": 3, b"P5": 1, b"P6": 3}
@@ -24,7 +24,7 @@ _NAME = "PGM or PPM"
 class NetpbmCodec:
     """PGM and PPM, plain and binary, of any depth up to 16 bits; the depth is kept."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the header, and return the only page."""
         start = stream.read(_LONGEST_HEADER)
         if start[:2] not in _CHANNELS:

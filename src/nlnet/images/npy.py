@@ -13,7 +13,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
@@ -45,35 +45,26 @@ class _Layout(NamedTuple):
 class NpyCodec:
     """The format of ``numpy.save``, without Python objects."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the header; pages are read from the file one by one."""
-        layout = _read_layout(source, stream)
-        leading, page_shape, dtype, fortran = layout
-        start, count = stream.tell(), math.prod(leading)
+        leading, page_shape, dtype, fortran = _read_layout(source, stream)
         source.check_pixels(page_shape[1], page_shape[0], max_pixels)
-        page_size = math.prod(page_shape) * dtype.itemsize
-        if stream.seek(0, os.SEEK_END) < start + count * page_size:
+        start, shape = stream.tell(), (*leading, *page_shape)
+        if stream.seek(0, os.SEEK_END) < start + math.prod(shape) * dtype.itemsize:
             raise source.damaged("npy", "it is too short")
         metadata = Metadata("npy", byte_order=_NATIVE if dtype.isnative else _SWAPPED)
 
-        def read_bytes(place: int, size: int) -> Array:
-            with source.open() as stream:
-                stream.seek(place)
-                data = stream.read(size)
-            if len(data) < size:
-                raise source.damaged("npy", "it is too short")
-            return np.frombuffer(data, dtype)
-
         def decode(index: int) -> ImageFile:
-            if fortran:
-                whole = read_bytes(start, count * page_size).reshape((*leading, *page_shape)[::-1])
-                page = whole.T[np.unravel_index(index, leading)] if leading else whole.T
-            else:
-                page = read_bytes(start + index * page_size, page_size).reshape(page_shape)
-            native = page.astype(dtype.newbyteorder("=")).reshape(*page_shape[:2], -1)
-            return ImageFile.of_bands(native, metadata=metadata, leading=leading)
+            with source.mapped() as data:
+                order: Literal["F", "C"] = "F" if fortran else "C"
+                array: Array = np.ndarray(shape, dtype, data, start, order=order)
+                page = array[np.unravel_index(index, leading)] if leading else array
+                native = np.array(page, dtype.newbyteorder("="), order="C")
+                del array, page  # which keep the file mapped
+            bands = native.reshape(*page_shape[:2], -1)
+            return ImageFile.of_bands(bands, metadata=metadata, leading=leading)
 
-        return Pages(count, decode)
+        return Pages(math.prod(leading), decode)
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file with one array, in the byte order it had."""
@@ -85,7 +76,7 @@ class NpyCodec:
 class NpzCodec(NpyCodec):
     """The format of ``numpy.savez``, of one array that keeps its name."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Unpack the only array, whose pixels all count as those of one image."""
         try:
             with zipfile.ZipFile(stream) as archive:

@@ -27,13 +27,12 @@ def with_iptc(iptc: bytes) -> bytes:
     return _encode(_IPTC, b"\0\0", iptc)
 
 
-def without_thumbnails(resources: bytes) -> tuple[bytes, bool]:
-    """Return resources without small pictures, and whether there were any."""
+def without_thumbnails(resources: bytes) -> bytes:
+    """Return resources without small pictures; damaged ones that have none are as they were."""
     parts = list(_split(resources))
-    kept = [part for part in parts if part[0] not in _THUMBNAILS]
-    if len(kept) == len(parts):
-        return resources, False
-    return b"".join(_encode(*part) for part in kept), True
+    if not any(number in _THUMBNAILS for number, _, _ in parts):
+        return resources
+    return b"".join(_encode(*part) for part in parts if part[0] not in _THUMBNAILS)
 
 
 def _split(resources: bytes) -> Iterator[tuple[int, bytes, bytes]]:

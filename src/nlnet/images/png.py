@@ -8,13 +8,13 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from nlnet.images import photoshop
-from nlnet.images.content import ImageFile, Source
-from nlnet.images.exif import METRES_PER_INCH, Resolution
+from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.exif import Resolution
 from nlnet.images.libvips import VipsCodec, VipsImage, animation_error
-from nlnet.images.metadata import THUMBNAIL_NOTE, Metadata, Part, fits
+from nlnet.images.metadata import THUMBNAIL_NOTE, Metadata, Part
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHECKSUM_SIZE = 4
@@ -34,8 +34,7 @@ _RAW_IPTC = b"Raw profile type iptc\0"
 """How ImageMagick, Exiv2 and ExifTool keep IPTC, for which PNG has no chunk."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Chunk:
+class _Chunk(NamedTuple):
     kind: bytes
     body: bytes
 
@@ -47,57 +46,49 @@ class _Chunk:
 class PngCodec(VipsCodec):
     """PNG without animations."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the kind of image, and return its only page."""
         if any(chunk.kind == _ANIMATION for chunk in _chunks(stream)):
             raise animation_error(source)
         return super().read(source, stream, max_pixels)
 
-    def read_metadata(
-        self, stream: BinaryIO, header: VipsImage
-    ) -> tuple[Metadata, tuple[str, ...]]:
+    def read_metadata(self, stream: BinaryIO, header: VipsImage) -> Metadata:
         """Return the chunks that can be kept, and name the others."""
-        metadata, notes = super().read_metadata(stream, header)
         chunks = list(_chunks(stream))
-        unknown = [chunk.kind for chunk in chunks if not _is_kept(chunk.kind)]
-        if unknown:
-            names = ", ".join(dict.fromkeys(kind.decode("latin-1") for kind in unknown))
-            notes += (f"left out, as made for the noisy pixels: PNG {names}",)
         kept = [chunk for chunk in chunks if _is_kept(chunk.kind)]
-        if metadata.xmp is not None and THUMBNAIL_NOTE in notes:
-            # The chunk still has the thumbnail; write one with the cleaned packet.
-            kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
-        resources = _resources(kept)
-        return dataclasses.replace(
-            metadata,
+        metadata = dataclasses.replace(
+            self.common_metadata(header),
             icc=_icc(kept),
-            parts=tuple(Part(_name(chunk), chunk.kind + chunk.body) for chunk in kept),
-            resources=resources,
-            iptc=None if resources is None else photoshop.iptc_of(resources),
+            resources=_resources(kept),
             resolution=_resolution(kept),
             pixel_format=_pixel_format(stream),
-        ), notes
+        ).cleaned()
+        if metadata.xmp is not None and THUMBNAIL_NOTE in metadata.notes:
+            # The chunk still has the thumbnail; write one with the cleaned packet.
+            kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
+        parts = tuple(Part(_name(chunk), chunk.kind + chunk.body) for chunk in kept)
+        metadata = dataclasses.replace(metadata, parts=parts)
+        unknown = [chunk.kind.decode("latin-1") for chunk in chunks if not _is_kept(chunk.kind)]
+        if not unknown:
+            return metadata
+        names = ", ".join(dict.fromkeys(unknown))
+        return metadata.noting(f"left out, as made for the noisy pixels: PNG {names}")
 
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
         """Put the chunks of metadata before the pixels."""
         stream = io.BytesIO(encoded)
         written = list(_chunks(stream, pixels=True))
+        added = _chunks_of(metadata)
         if metadata.origin == self.name:
-            same = metadata.pixel_format == _pixel_format(stream)
-            added = [
-                _Chunk(part.data[:4], part.data[4:])
-                for part in metadata.parts
-                if same or part.data[:4] not in _OF_PIXEL_FORMAT
-            ]
-        else:
-            added = _chunks_of(metadata)
-        if metadata.icc is not None and not fits(metadata.icc, image.channels):
+            added = [_Chunk(part.data[:4], part.data[4:]) for part in metadata.parts]
+            if metadata.pixel_format != _pixel_format(stream):
+                added = [chunk for chunk in added if chunk.kind not in _OF_PIXEL_FORMAT]
+        if metadata.profile_for(image.channels) is None and metadata.icc is not None:
             added = [chunk for chunk in added if chunk.kind != b"iCCP"]
         if metadata.exif is not None:
             added.append(_Chunk(b"eXIf", metadata.exif))
-        return b"".join(
-            [_SIGNATURE, *(chunk.encode() for chunk in [written[0], *added, *written[1:]])]
-        )
+        chunks = [written[0], *added, *written[1:]]
+        return _SIGNATURE + b"".join(chunk.encode() for chunk in chunks)
 
 
 def _chunks(stream: BinaryIO, *, pixels: bool = False) -> Iterator[_Chunk]:
@@ -131,41 +122,46 @@ def _name(chunk: _Chunk) -> str:
     return _TEXT.get(chunk.kind, chunk.kind.decode("latin-1"))
 
 
+def _first(chunks: Sequence[_Chunk], *kinds: bytes, start: bytes = b"") -> _Chunk | None:
+    """Return the first chunk of one of these kinds whose body begins so."""
+    found = (each for each in chunks if each.kind in kinds and each.body.startswith(start))
+    return next(found, None)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return what is compressed behind a byte that says so; raise zlib.error if it is damaged."""
+    return zlib.decompressobj().decompress(data[1:], _MOST_BYTES)
+
+
 def _resources(chunks: Sequence[_Chunk]) -> bytes | None:
     """Return Photoshop's resources, if the file has IPTC in the way other programs write it."""
-    for chunk in chunks:
-        if chunk.kind not in (b"tEXt", b"zTXt") or not chunk.body.startswith(_RAW_IPTC):
-            continue
-        text = chunk.body[len(_RAW_IPTC) :]
-        try:
-            if chunk.kind == b"zTXt":
-                text = zlib.decompressobj().decompress(text[1:], _MOST_BYTES)
-            data = bytes.fromhex(b"".join(text.split()[2:]).decode("ascii"))
-        except (zlib.error, ValueError):
-            return None
-        return data if data.startswith(b"8BIM") else photoshop.with_iptc(data)
-    return None
+    chunk = _first(chunks, b"tEXt", b"zTXt", start=_RAW_IPTC)
+    if chunk is None:
+        return None
+    text = chunk.body[len(_RAW_IPTC) :]
+    try:
+        text = _unpacked(text) if chunk.kind == b"zTXt" else text
+        data = bytes.fromhex(b"".join(text.split()[2:]).decode("ascii"))
+    except (zlib.error, ValueError):
+        return None
+    return data if data.startswith(b"8BIM") else photoshop.with_iptc(data)
 
 
 def _icc(chunks: Sequence[_Chunk]) -> bytes | None:
     """Return the color profile, also one that libpng finds fault with."""
-    for chunk in chunks:
-        if chunk.kind == b"iCCP":
-            _, _, packed = chunk.body.partition(b"\0")
-            try:
-                return zlib.decompressobj().decompress(packed[1:], _MOST_BYTES)
-            except zlib.error:
-                return None
-    return None
+    chunk = _first(chunks, b"iCCP")
+    try:
+        return None if chunk is None else _unpacked(chunk.body.partition(b"\0")[2])
+    except zlib.error:
+        return None
 
 
 def _resolution(chunks: Sequence[_Chunk]) -> Resolution | None:
-    for chunk in chunks:
-        if chunk.kind == b"pHYs" and len(chunk.body) == 9:
-            x, y, unit = struct.unpack(">IIB", chunk.body)
-            if unit == 1 and x and y:
-                return Resolution(x * METRES_PER_INCH, y * METRES_PER_INCH)
-    return None
+    chunk = _first(chunks, b"pHYs")
+    if chunk is None or len(chunk.body) != 9:
+        return None
+    x, y, unit = struct.unpack(">IIB", chunk.body)
+    return Resolution.of_metres(x, y) if unit == 1 else None
 
 
 def _chunks_of(metadata: Metadata) -> list[_Chunk]:
@@ -174,10 +170,8 @@ def _chunks_of(metadata: Metadata) -> list[_Chunk]:
     if metadata.icc is not None:
         chunks.append(_Chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(metadata.icc)))
     resolution = metadata.resolution_for("PNG")
-    if resolution is not None:
-        x, y = (round(number / METRES_PER_INCH) for number in (resolution.x, resolution.y))
-        if max(x, y) < 2**31:
-            chunks.append(_Chunk(b"pHYs", struct.pack(">IIB", x, y, 1)))
+    if resolution is not None and max(resolution.per_metre):
+        chunks.append(_Chunk(b"pHYs", struct.pack(">IIB", *resolution.per_metre, 1)))
     resources = metadata.all_resources()
     if resources is not None:
         text = f"\niptc\n{len(resources):8d}\n{resources.hex(chr(10), -36)}\n"

@@ -10,98 +10,79 @@ from typing import BinaryIO
 import numpy as np
 
 from nlnet.errors import FileError, InputError
-from nlnet.images import exif, photoshop, tiff_planes, xmp
+from nlnet.images import exif, tiff_planes
 from nlnet.images import tiff_tags as tag
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.exif import resolution_of
 from nlnet.images.ifd import Entry, Layout, Tags, page_offsets, read_directory, read_layout
 from nlnet.images.libvips import VipsCodec, VipsImage, to_vips
-from nlnet.images.metadata import THUMBNAIL_NOTE, Metadata, Tiling
+from nlnet.images.metadata import Metadata, Tiling
 from nlnet.images.tiff_writing import encode_pages
 from nlnet.images.writing import PLAIN, WritingOptions
 
-_UNSIGNED, _SIGNED, _FLOAT = 1, 2, 3
-_PALETTE = 3
-_PHOTOMETRICS = {0: "gray", 1: "gray", 2: "RGB", _PALETTE: "palette", 6: "YCbCr"}
-_PLAIN_PHOTOMETRICS = (1, 2)
-_OTHER_PHOTOMETRICS = {4: "mask", 5: "CMYK", 8: "CIELAB", 9: "CIELAB", 10: "CIELAB"}
-_DEPTHS = {_UNSIGNED: (1, 2, 4, 8, 16, 32), _SIGNED: (16, 32), _FLOAT: (16, 32, 64)}
+_FORMATS = {1: "unsigned", 2: "signed", 3: "floating"}
+_DEPTHS = {1: (1, 2, 4, 8, 16, 32), 2: (16, 32), 3: (16, 32, 64)}
+_HALF, _DOUBLE = (3, 16), (3, 64)
+_GRAY, _RGB, _PALETTE = (0, 1), 2, 3
+_PHOTOMETRICS = {0: "white-is-zero", _PALETTE: "palette", 4: "mask", 5: "CMYK", 6: "YCbCr"}
+_PHOTOMETRICS |= dict.fromkeys((8, 9, 10), "CIELAB")
 _READ_BY_LIBVIPS = {1, 2, 3, 4, 5, 7, 8, 32771, 32773, 32946}
-_COMPRESSIONS = {
-    6: "old-style JPEG",
-    **dict.fromkeys((33003, 33005, 34712), "JPEG 2000"),
-    34661: "JBIG",
-    **dict.fromkeys((34676, 34677), "SGI LogLuv"),
-    34887: "LERC",
-    34892: "lossy JPEG",
-    50001: "WebP",
-    **dict.fromkeys((50002, 52546), "JPEG XL"),
-}
+_COMPRESSIONS = {6: "old-style JPEG", 34661: "JBIG", 34887: "LERC", 34892: "JPEG", 50001: "WebP"}
+_COMPRESSIONS |= dict.fromkeys((33003, 33005, 34712), "JPEG 2000")
+_COMPRESSIONS |= dict.fromkeys((50002, 52546), "JPEG XL")
 _MOST_PAGES = 1_000_000
 _MOST_LEVELS = 32
 _LARGEST_TILE = 4096
 _ERRORS = (ValueError, struct.error)
+_KIND_TAGS = frozenset(
+    {tag.WIDTH, tag.HEIGHT, tag.BITS, tag.COMPRESSION, tag.PHOTOMETRIC, tag.SAMPLES, tag.EXTRA}
+    | {tag.SAMPLE_FORMAT, tag.PREDICTOR, tag.PLANAR, tag.TILE_WIDTH, tag.SUBFILE}
+)
 
 
-@dataclasses.dataclass(frozen=True)
 class _Kind:
     """What a page says of its samples."""
 
-    width: int
-    height: int
-    bits: int
-    sample_format: int
-    photometric: int
-    samples: int
-    compression: int = dataclasses.field(compare=False)
-    extra: tuple[int, ...] = dataclasses.field(compare=False)
-    predictor: int = dataclasses.field(compare=False)
-    reduced: bool = dataclasses.field(compare=False)
-    apart: bool = dataclasses.field(compare=False)
-
-    @classmethod
-    def of(cls, tags: Tags) -> _Kind:
-        planar = tags.number(tag.PLANAR, 1) == 2
-        return cls(
-            width=tags.number(tag.WIDTH, 0),
-            height=tags.number(tag.HEIGHT, 0),
-            bits=tags.number(tag.BITS, 1),
-            sample_format=tags.number(tag.SAMPLE_FORMAT, _UNSIGNED),
-            photometric=tags.number(tag.PHOTOMETRIC, 1),
-            samples=tags.number(tag.SAMPLES, 1),
-            compression=tags.number(tag.COMPRESSION, 1),
-            extra=tags.numbers(tag.EXTRA),
-            predictor=tags.number(tag.PREDICTOR, 1),
-            reduced=bool(tags.number(tag.SUBFILE, 0) & tag.REDUCED),
-            apart=planar and tag.TILE_WIDTH in tags,
+    def __init__(self, tags: Tags) -> None:
+        self.width, self.height = tags.number(tag.WIDTH, 0), tags.number(tag.HEIGHT, 0)
+        self.depth = tags.number(tag.SAMPLE_FORMAT, 1), tags.number(tag.BITS, 1)
+        self.photometric, self.samples = (
+            tags.number(tag.PHOTOMETRIC, 1),
+            tags.number(tag.SAMPLES, 1),
         )
-
-    @property
-    def doubles(self) -> bool:
-        return (self.sample_format, self.bits) == (_FLOAT, 64)
-
-    @property
-    def rearranged(self) -> bool:
+        self.compression, self.predictor = (
+            tags.number(tag.COMPRESSION, 1),
+            tags.number(tag.PREDICTOR, 1),
+        )
+        self.extra = tags.numbers(tag.EXTRA)
+        self.reduced = bool(tags.number(tag.SUBFILE, 0) & tag.REDUCED)
+        apart = tags.number(tag.PLANAR, 1) == 2 and tag.TILE_WIDTH in tags
+        self.rearranged = apart or self.depth == _DOUBLE
         """Whether libvips reads samples of it only one by one."""
-        return self.doubles or self.apart
+        self.repacked = self.rearranged or self.compression in tiff_planes.DECOMPRESSORS
+
+    def is_like(self, other: _Kind) -> bool:
+        """Tell whether two pages can be those of a stack."""
+        names = ("width", "height", "depth", "photometric", "samples")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     @property
-    def repacked(self) -> bool:
-        return self.rearranged or self.compression in tiff_planes.DECOMPRESSORS
+    def notes(self) -> tuple[str, ...]:
+        """What is converted."""
+        palette = ("its palette of colors becomes RGB",) * (self.photometric == _PALETTE)
+        plain = tag.PREMULTIPLIED not in self.extra
+        return palette + (() if plain else ("its premultiplied alpha becomes plain alpha",))
 
 
 class TiffCodec(VipsCodec):
     """TIFF and BigTIFF."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Sequence[ImageFile]:
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the kind of image, and return its pages, which are decoded one by one."""
         try:
             layout, offset = read_layout(stream)
             offsets = page_offsets(stream, layout, offset, _MOST_PAGES)
-            kinds = [
-                _Kind.of(Tags(layout, read_directory(stream, layout, place, _KIND_TAGS)))
-                for place in offsets
-            ]
+            directories = [read_directory(stream, layout, at, _KIND_TAGS) for at in offsets]
+            kinds = [_Kind(Tags(layout, entries)) for entries in directories]
         except _ERRORS as error:
             raise source.damaged(self.name) from error
         if not kinds:
@@ -110,14 +91,14 @@ class TiffCodec(VipsCodec):
         kind = kinds[numbers[0]]
         _check_kind(source, kind)
         source.check_pixels(kind.width, kind.height, max_pixels)
-        if any(kinds[number] != kind for number in numbers):
+        if not all(kinds[number].is_like(kind) for number in numbers):
             raise InputError(
                 f"{source.name!r} has pages of different sizes or kinds, but all must be alike."
             )
         if not kind.repacked:
             self.check(source, self.load(source, page=numbers[0]), max_pixels)
 
-        def metadata_of(stream: BinaryIO, index: int) -> tuple[Metadata | None, tuple[str, ...]]:
+        def metadata_of(stream: BinaryIO, index: int) -> Metadata:
             start, end = numbers[index], [*numbers[1:], len(kinds)][index]
             widths = [kinds[level].width for level in range(start + 1, end)]
             return _read_metadata(stream, layout, offsets[start], kind.width, widths)
@@ -128,13 +109,13 @@ class TiffCodec(VipsCodec):
             header = self._load_page(source, layout, offsets, numbers[index], kind)
             self.check(source, header, max_pixels)
             page = self.decode(source, header)
-            if kind.sample_format == _FLOAT and kind.bits == 16:
-                page = _as_half(page)
-            metadata, notes = first
+            if kind.depth == _HALF:  # libvips reads them as float32
+                page = ImageFile.of_bands(page.bands.astype(np.float16), notes=page.notes)
+            metadata = first
             if index:
                 with source.open() as stream:
-                    metadata, notes = metadata_of(stream, index)
-            notes = page.notes + _notes(kind) + notes
+                    metadata = metadata_of(stream, index)
+            notes = page.notes + kind.notes + metadata.notes
             leading = (len(numbers),) if len(numbers) > 1 else ()
             return dataclasses.replace(page, metadata=metadata, notes=notes, leading=leading)
 
@@ -158,33 +139,27 @@ class TiffCodec(VipsCodec):
         if not kind.rearranged:
             return planes[0]
         bands = [self.bands(source, plane) for plane in planes]
-        if kind.doubles:
+        if kind.depth == _DOUBLE:
             bands = [band.view(np.dtype(np.float64).newbyteorder(layout.order)) for band in bands]
         values = np.concatenate(bands, axis=2)
         native = values.astype(values.dtype.newbyteorder("="), copy=False)
-        return to_vips(native, 3 if kind.photometric == 2 else 1)
-
-
-_KIND_TAGS = frozenset(
-    {tag.WIDTH, tag.HEIGHT, tag.BITS, tag.COMPRESSION, tag.PHOTOMETRIC, tag.SAMPLES, tag.EXTRA}
-    | {tag.SAMPLE_FORMAT, tag.PREDICTOR, tag.PLANAR, tag.TILE_WIDTH, tag.SUBFILE}
-)
+        return to_vips(native, 3 if kind.photometric == _RGB else 1)
 
 
 def _check_kind(source: Source, kind: _Kind) -> None:
-    readable = _PLAIN_PHOTOMETRICS if kind.rearranged else _PHOTOMETRICS
+    """Refuse what cannot be read."""
+    readable = (1, _RGB) if kind.rearranged else (*_GRAY, _RGB, _PALETTE, 6)
+    sample_format, bits = kind.depth
     if kind.photometric not in readable:
-        names = {**_PHOTOMETRICS, **_OTHER_PHOTOMETRICS, 0: "white-is-zero"}
-        name = names.get(kind.photometric, f"kind {kind.photometric}")
+        name = _PHOTOMETRICS.get(kind.photometric, f"kind {kind.photometric}")
         raise InputError(f"{source.name!r} is a {name} image, but must be gray or RGB.")
-    if kind.bits not in _DEPTHS.get(kind.sample_format, ()):
-        formats = {_UNSIGNED: "unsigned", _SIGNED: "signed", _FLOAT: "floating"}
-        name = formats.get(kind.sample_format, "other")
+    if bits not in _DEPTHS.get(sample_format, ()):
         raise InputError(
-            f"{source.name!r} has {name} values of {kind.bits} bits, but must have unsigned ones "
-            "of 8, 16 or 32, signed ones of 16 or 32, or floating ones of 16, 32 or 64 bits."
+            f"{source.name!r} has {_FORMATS.get(sample_format, 'other')} values of {bits} bits, "
+            "but must have unsigned ones of 8, 16 or 32, signed ones of 16 or 32, or floating ones "
+            "of 16, 32 or 64 bits."
         )
-    if _PHOTOMETRICS[kind.photometric] == "gray" and kind.samples > 1 and not any(kind.extra):
+    if kind.photometric in _GRAY and kind.samples > 1 and not any(kind.extra):
         raise InputError(
             f"{source.name!r} has {kind.samples} gray channels in one image, "
             "but must be gray or RGB; write each channel to a file or page of its own."
@@ -196,34 +171,23 @@ def _check_kind(source: Source, kind: _Kind) -> None:
         )
     if min(kind.width, kind.height) < 1:
         raise source.damaged("TIFF", "its size is wrong")
-    _check_compression(source, kind)
-
-
-def _check_compression(source: Source, kind: _Kind) -> None:
-    if kind.doubles and kind.predictor != 1:
-        raise FileError(
-            f"Cannot read {source.name!r}: it is a TIFF file of doubles that are compressed with a "
-            "predictor, which is not supported; write it without one."
-        )
     if kind.compression in tiff_planes.ZSTD:
         tiff_planes.zstd(f"Cannot read {source.name!r}: ")
+    way = None
     if kind.compression not in _READ_BY_LIBVIPS | tiff_planes.DECOMPRESSORS.keys():
-        name = _COMPRESSIONS.get(kind.compression, f"method {kind.compression}")
+        way = _COMPRESSIONS.get(kind.compression, f"method {kind.compression}")
+    elif kind.depth == _DOUBLE and kind.predictor != 1:
+        way = "a predictor for doubles"
+    if way is not None:
         raise FileError(
-            f"Cannot read {source.name!r}: it is a TIFF file compressed with {name}, which is not "
+            f"Cannot read {source.name!r}: it is a TIFF file compressed with {way}, which is not "
             "supported; write it with deflate, LZW or no compression."
         )
 
 
-def _as_half(page: ImageFile) -> ImageFile:
-    """Return half-precision values as they were: libvips reads them as float32."""
-    alpha = None if page.alpha is None else page.alpha.astype(np.float16)
-    return dataclasses.replace(page, pixels=page.pixels.astype(np.float16), alpha=alpha)
-
-
 def _read_metadata(
     stream: BinaryIO, layout: Layout, offset: int, width: int, chained: Sequence[int]
-) -> tuple[Metadata | None, tuple[str, ...]]:
+) -> Metadata:
     """Return what a page says besides the pixels, and name what of it is left out.
 
     `chained` are the widths of the smaller versions behind it.
@@ -234,26 +198,17 @@ def _read_metadata(
             stream, layout, offset, without=tag.STORAGE - tag.TILE, damaged=damaged
         )
     except _ERRORS:
-        return None, ("its damaged metadata is left out",)
-    levels = _sub_levels(stream, Tags(layout, entries))
-    tiling = _tiling(Tags(layout, entries), width, chained or levels or (), bool(chained))
+        return Metadata("TIFF", notes=("its damaged metadata is left out",))
+    every = Tags(layout, entries)
+    levels = _sub_levels(stream, every)
     if levels is not None:
         del entries[tag.SUB_IMAGES]
-    notes = []
     dropped = (entries.keys() | set(damaged)) & tag.NOT_KEPT.keys()
     lost = [tag.NOT_KEPT[each] for each in sorted(dropped)]
     lost += [f"TIFF tag {each}" for each in sorted(set(damaged) - dropped)]
-    if lost:
-        notes.append(f"left out, as they do not fit the new file: {', '.join(dict.fromkeys(lost))}")
+    listed = f"left out, as they do not fit the new file: {', '.join(dict.fromkeys(lost))}"
     left_out = tag.NOT_KEPT.keys() | tag.TILE
-    kept = {each: entry for each, entry in entries.items() if each not in left_out}
-    cleaners = {tag.RESOURCES: photoshop.without_thumbnails, tag.XMP: xmp.without_thumbnails}
-    for each in cleaners.keys() & kept.keys():
-        data, had_thumbnail = cleaners[each](kept[each].data)
-        kept[each] = Entry(kept[each].kind, data)
-        if had_thumbnail and THUMBNAIL_NOTE not in notes:
-            notes.append(THUMBNAIL_NOTE)
-    tags = Tags(layout, kept)
+    tags = Tags(layout, {each: entries[each] for each in entries.keys() - left_out})
     metadata = Metadata(
         "TIFF",
         exif=exif.cut_from(tags),
@@ -261,11 +216,17 @@ def _read_metadata(
         xmp=tags.data(tag.XMP),
         iptc=tags.data(tag.IPTC),
         resources=tags.data(tag.RESOURCES),
-        resolution=resolution_of(tags),
-        tags=tags,
-        tiling=tiling,
-    )
-    return metadata, tuple(notes)
+        resolution=exif.resolution_of(tags),
+        tiling=_tiling(every, width, chained or levels or (), bool(chained)),
+        notes=(listed,) if lost else (),
+    ).cleaned()
+    clean = {tag.XMP: metadata.xmp, tag.RESOURCES: metadata.resources}
+    kept = {
+        each: Entry(tags.entries[each].kind, data)
+        for each, data in clean.items()
+        if data is not None
+    }
+    return dataclasses.replace(metadata, tags=Tags(layout, {**tags.entries, **kept}))
 
 
 def _sub_levels(stream: BinaryIO, tags: Tags) -> list[int] | None:
@@ -289,12 +250,3 @@ def _tiling(tags: Tags, width: int, levels: Sequence[int], chained: bool) -> Til
     usual = all(0 < side <= _LARGEST_TILE and side % 16 == 0 for side in tile)
     factors = [round(width / level) for level in levels if 0 < level < width]
     return Tiling(tile if usual else None, tuple(f for f in factors if f > 1), chained)
-
-
-def _notes(kind: _Kind) -> tuple[str, ...]:
-    notes = []
-    if kind.photometric == _PALETTE:
-        notes.append("its palette of colors becomes RGB")
-    if tag.PREMULTIPLIED in kind.extra:
-        notes.append("its premultiplied alpha becomes plain alpha")
-    return tuple(notes)

@@ -16,7 +16,7 @@ from nlnet.images import exif, tiff_tags
 from nlnet.images.content import ImageFile
 from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Directory, Entry, Layout, Tags
 from nlnet.images.ifd_writing import TiffBytes, numbers_entry, reordered
-from nlnet.images.metadata import Metadata, Tiling, fits
+from nlnet.images.metadata import Metadata, Tiling
 from nlnet.images.writing import WritingOptions
 
 _BIG = 2**31
@@ -154,7 +154,7 @@ def _kept_entries(page: ImageFile, layout: Layout) -> Directory:
         source, entries = metadata.tags.layout, dict(metadata.tags.entries)
     else:
         source, entries = _translated(metadata)
-    if metadata.icc is not None and not fits(metadata.icc, page.channels):
+    if metadata.profile_for(page.channels) is None:
         entries.pop(tiff_tags.ICC, None)
     return reordered(entries, source, layout)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nlnet.images.content import ImageFile
 from nlnet.images.libvips import VipsCodec
-from nlnet.images.metadata import Metadata, fits
+from nlnet.images.metadata import Metadata
 from nlnet.images.writing import WritingOptions
 
 _ICC, _ALPHA, _EXIF, _XMP = 0x20, 0x10, 0x08, 0x04
@@ -29,8 +29,7 @@ class WebpCodec(VipsCodec):
     def embed(self, encoded: bytes, image: ImageFile, metadata: Metadata) -> bytes:
         """Put color profile, EXIF and XMP around the pixels, which takes another header."""
         # There are no gray images, so a profile for them has no place either.
-        usable = metadata.icc is not None and fits(metadata.icc, 3)
-        icc = metadata.icc if usable else None
+        icc = metadata.profile_for(3)
         flags = 0
         for flag, part in ((_ICC, icc), (_EXIF, metadata.exif), (_XMP, metadata.xmp)):
             flags |= flag if part is not None else 0

@@ -7,13 +7,12 @@ import re
 _THUMBNAILS = re.compile(rb"<(xmp|xap):Thumbnails\b.*?</\1:Thumbnails>", re.DOTALL)
 
 
-def without_thumbnails(packet: bytes) -> tuple[bytes, bool]:
-    """Return a packet without small pictures, and whether there were any.
+def without_thumbnails(packet: bytes) -> bytes:
+    """Return a packet without small pictures.
 
     Examples
     --------
     >>> without_thumbnails(b"<a><xmp:Thumbnails>/9j/</xmp:Thumbnails><b/></a>")
-    (b'<a><b/></a>', True)
+    b'<a><b/></a>'
     """
-    rest, count = _THUMBNAILS.subn(b"", packet)
-    return rest, count > 0
+    return _THUMBNAILS.sub(b"", packet)

@@ -58,5 +58,4 @@ def _exif_of_jpeg(thumbnail: bytes | None) -> bytes | None:
     found: bytes | None = get_field(header, "exif-data", None)
     if found is None:
         return None
-    alone, _ = exif.without_thumbnail(found.removeprefix(exif.PREFIX))
-    return exif.set_upright(alone)
+    return exif.set_upright(exif.without_thumbnail(found.removeprefix(exif.PREFIX)))
