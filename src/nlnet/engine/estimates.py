@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.engine.library import Plane, WhiteTask, check_status, instruction_set, load
-from nlnet.engine.memory import address, aligned_memory, checked_address
+from nlnet.engine.library import Plane, WhiteTask, instruction_set, load
+from nlnet.engine.memory import call_in_memory, checked_address
 
 
 def estimate_white(
@@ -33,11 +33,6 @@ def estimate_white(
         )
     )
     task = WhiteTask(places, len(planes), *limits, start)
-    estimate, instructions = load().nlnet_estimate_white, instruction_set()
-    size, sigma = ctypes.c_size_t(), ctypes.c_double()
-    status = estimate(task, instructions, None, size, None)
-    check_status(status, "The estimate")
-    memory = aligned_memory(size.value)
-    status = estimate(task, instructions, address(memory), size, sigma)
-    check_status(status, "The estimate")
+    sigma, given = ctypes.c_double(), (ctypes.byref(task), instruction_set())
+    call_in_memory(load().nlnet_estimate_white, "The estimate", *given, result=sigma)
     return sigma.value

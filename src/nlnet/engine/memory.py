@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
+from nlnet.engine.library import check_status
 from nlnet.errors import InputError
 
 ALIGNMENT = 64
@@ -66,6 +70,31 @@ def checked_address(
     if written and not array.flags.writeable:
         raise InputError(f"{name} is read-only, but the result is to be written to it.")
     return address(array)
+
+
+def call_in_memory(
+    function: Callable[..., int], what: str, *given: Any, result: Any = None
+) -> npt.NDArray[np.uint8]:
+    """Call a function of the engine twice: for the size of its memory, then with the memory.
+
+    Parameters
+    ----------
+    function : callable
+        Takes `given`, memory, its size and, if there is one, a pointer to `result`.
+    what : str
+        What it makes, for errors.
+
+    Returns
+    -------
+    array
+        The memory, which must live as long as what was made in it.
+    """
+    size = ctypes.c_size_t()
+    nowhere, there = ((), ()) if result is None else ((None,), (ctypes.byref(result),))
+    check_status(function(*given, None, ctypes.byref(size), *nowhere), what)
+    memory = aligned_memory(size.value)
+    check_status(function(*given, address(memory), ctypes.byref(size), *there), what)
+    return memory
 
 
 class Workspace:

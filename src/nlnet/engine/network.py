@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nlnet.engine.library import check_status, load
-from nlnet.engine.memory import address, aligned_memory
+from nlnet.engine.library import load
+from nlnet.engine.memory import call_in_memory
 
 ELEMENTS = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
 """``nlnet_element``, by dtype."""
@@ -36,14 +36,8 @@ class _Made:
 
     def __init__(self, function: str, what: str, block: bytes, *options: int) -> None:
         self.handle = ctypes.c_void_p()
-        size = ctypes.c_size_t()
-        make = getattr(load(), function)
-        given = (block, len(block), *options)
-        check_status(make(*given, None, ctypes.byref(size), None), what)
-        self._memory = aligned_memory(size.value)
-        place = address(self._memory)
-        status = make(*given, place, ctypes.byref(size), ctypes.byref(self.handle))
-        check_status(status, what)
+        make, given = getattr(load(), function), (block, len(block), *options)
+        self._memory = call_in_memory(make, what, *given, result=self.handle)
 
 
 class EngineNetwork(_Made):

@@ -15,12 +15,11 @@ from nlnet.engine.jobs import threads_for
 from nlnet.engine.library import (
     AlignTask,
     MergeTask,
-    check_status,
     instruction_set,
     load,
 )
 from nlnet.engine.library import Neighbour as NeighbourStructure
-from nlnet.engine.memory import address, aligned_memory, checked_address
+from nlnet.engine.memory import address, call_in_memory, checked_address
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -143,7 +142,5 @@ def _blocks(height: int, width: int) -> tuple[int, int, int]:
 
 def _run(name: str, task: AlignTask | MergeTask) -> None:
     """Run a task in this thread."""
-    call, size, chosen = getattr(load(), f"nlnet_{name}"), ctypes.c_size_t(), instruction_set()
-    check_status(call(chosen, ctypes.byref(task), None, ctypes.byref(size)), "The task")
-    memory = aligned_memory(size.value)
-    check_status(call(chosen, ctypes.byref(task), address(memory), ctypes.byref(size)), "The task")
+    call = getattr(load(), f"nlnet_{name}")
+    call_in_memory(call, "The task", instruction_set(), ctypes.byref(task))

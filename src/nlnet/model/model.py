@@ -154,7 +154,7 @@ class Model(Trained):
         return self
 
     def without_refinement(self) -> Model:
-        """Return the model of its stages alone; the model itself, if nothing follows them."""
+        """Return the model without its refinement; the model itself, if it has none."""
         if self.refinement is None:
             return self
         config = dataclasses.replace(self.config, refinement=None)

@@ -8,11 +8,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-import numpy as np
-
-from nlnet.arrays import FloatArray
 from nlnet.engine.network import ELEMENTS
 from nlnet.network.config import NetworkConfig
+from nlnet.network.layers import pack_array
 from nlnet.network.parameters import StageParameters, check_shapes
 from nlnet.network.refinement import Refinement
 
@@ -22,7 +20,6 @@ VERSION = 1
 _HEADER = struct.Struct("<8s10I3dQ")
 _PARAMETER_SETS = 1
 _PROJECT_EVERY_STAGE, _REFINED = 1, 2
-_ALIGNMENT = 8
 
 
 def pack(
@@ -55,7 +52,7 @@ def pack(
         check_shapes(stage, config)
         parts.append(struct.pack("<d", stage.step_size))
         arrays = (stage.filters, stage.group_weights, stage.coefficients)
-        parts += [_padded(array, dtype) for array in arrays]
+        parts += [pack_array(array, dtype) for array in arrays]
     if refinement is not None:
         parts.append(refinement.pack(dtype))
     flags = _PROJECT_EVERY_STAGE if config.project_every_stage else 0
@@ -77,8 +74,3 @@ def pack(
         _HEADER.size + sum(map(len, parts)),
     )
     return b"".join(parts)
-
-
-def _padded(array: FloatArray, dtype: np.dtype[np.floating]) -> bytes:
-    content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
-    return content + bytes(-len(content) % _ALIGNMENT)

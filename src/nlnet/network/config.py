@@ -115,8 +115,8 @@ class NetworkConfig:
     @property
     def reach(self) -> int:
         """Radius of the receptive field: how far away a pixel can influence another one."""
-        following = 0 if self.refinement is None else self.refinement.reach
-        return self.stages * 2 * self.margin + following
+        refinement = 0 if self.refinement is None else self.refinement.reach
+        return self.stages * 2 * self.margin + refinement
 
     @property
     def unit(self) -> int:

@@ -109,12 +109,15 @@ def pack_layers(
     specs: Iterable[LayerSpec], layers: Iterable[Layer], dtype: np.dtype[np.floating]
 ) -> bytes:
     """Return all weights and biases as in a parameter block; ``docs/engine.md`` has the layout."""
-    parts = []
-    for spec, layer in zip(specs, layers, strict=True):
-        for array in _engine_arrays(spec, layer):
-            content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
-            parts.append(content + bytes(-len(content) % 8))
-    return b"".join(parts)
+    pairs = zip(specs, layers, strict=True)
+    arrays = (array for spec, layer in pairs for array in _engine_arrays(spec, layer))
+    return b"".join(pack_array(array, dtype) for array in arrays)
+
+
+def pack_array(array: npt.NDArray[Any], dtype: np.dtype[np.floating]) -> bytes:
+    """Return an array as in a parameter block: little-endian, padded to a multiple of 8 bytes."""
+    content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
+    return content + bytes(-len(content) % 8)
 
 
 def _engine_arrays(spec: LayerSpec, layer: Layer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

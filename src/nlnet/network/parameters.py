@@ -170,15 +170,18 @@ def check_parameters(stages: Sequence[StageParameters], config: NetworkConfig) -
         _check_stage(stage, config, f"stage {number}")
 
 
+def stage_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a stage's arrays, by their names, in the order of `StageParameters`."""
+    return {
+        "filters": (config.filter_count, config.patch_size**2),
+        "group_weights": (config.group_size,),
+        "coefficients": (config.channels, config.filter_count, config.rbf_count),
+    }
+
+
 def check_shapes(stage: StageParameters, config: NetworkConfig, where: str = "a stage") -> None:
     """Raise ModelError unless the arrays of a stage are of the shapes that the config says."""
-    filters, patch_pixels = config.filter_count, config.patch_size**2
-    wanted: dict[str, tuple[int, ...]] = {
-        "filters": (filters, patch_pixels),
-        "group_weights": (config.group_size,),
-        "coefficients": (config.channels, filters, config.rbf_count),
-    }
-    for name, shape in wanted.items():
+    for name, shape in stage_shapes(config).items():
         value = getattr(stage, name)
         if value.shape != shape:
             raise ModelError(f"{name} of {where} has shape {value.shape}, but must be {shape}.")
@@ -188,7 +191,7 @@ def check_shapes(stage: StageParameters, config: NetworkConfig, where: str = "a 
 
 def _check_stage(stage: StageParameters, config: NetworkConfig, where: str) -> None:
     check_shapes(stage, config, where)
-    for name in ("filters", "group_weights", "coefficients"):
+    for name in stage_shapes(config):
         if not np.isfinite(getattr(stage, name)).all():
             raise ModelError(f"{name} of {where} has values that are NaN or infinite.")
     if not math.isfinite(stage.step_size):

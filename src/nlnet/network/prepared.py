@@ -13,7 +13,7 @@ from nlnet.engine.network import EngineEye, EngineNetwork
 from nlnet.network.block import pack
 from nlnet.network.config import NetworkConfig
 from nlnet.network.eye import Eye
-from nlnet.network.parameters import StageParameters
+from nlnet.network.parameters import StageParameters, stage_shapes
 from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 from nlnet.network.refinement import blank as blank_refinement
 
@@ -39,17 +39,12 @@ def prepare_blank(config: NetworkConfig) -> EngineNetwork:
     It finds the groups of any network of its sizes, and takes the same memory to denoise.
     """
     config = dataclasses.replace(config, rbf_count=2, rbf_std=None)
-    pixels, filters = config.patch_size**2, config.filter_count
-    blank = StageParameters(
-        np.zeros((filters, pixels), np.float32),
-        np.zeros(config.group_size, np.float32),
-        np.zeros((config.channels, filters, config.rbf_count), np.float32),
-        0.0,
-    )
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in stage_shapes(config).items()}
+    stages = [StageParameters(**arrays, step_size=0.0)] * config.stages
     if config.refinement is None:
-        return prepare(config, [blank] * config.stages)
-    following = blank_refinement(config.refinement, config.channels).at(REFERENCE_SIGMA)
-    return prepare(config, [blank] * config.stages, following)
+        return prepare(config, stages)
+    refinement = blank_refinement(config.refinement, config.channels).at(REFERENCE_SIGMA)
+    return prepare(config, stages, refinement)
 
 
 def prepare_eye(eye: Eye) -> EngineEye:

@@ -199,7 +199,7 @@ class RefinementFunctions:
 
 
 class Scales(NamedTuple):
-    """Factors for an image whose noise is `REFERENCE_SIGMA`: of what goes in, of what comes out."""
+    """Factors of input and output, for an image whose noise is `REFERENCE_SIGMA`."""
 
     image: float
     change: float

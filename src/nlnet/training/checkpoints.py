@@ -21,10 +21,11 @@ _VERSION = 1
 class RunProgress:
     """How far a run has come.
 
-    `phase` counts the stages in greedy training, and is the number of stages in joint training;
-    `epoch` the epochs done of the phase, and `step` the steps done of the present epoch, whose
-    losses add up to `loss_sum`; `pixels` those that all steps have seen, and `log_lines` the lines
-    written to the log so far. `earlier` says how the models that the run began with were trained.
+    `phase` is the number of the phase: the stages of greedy training are counted from 0, then come
+    joint training and refinement. `epoch` counts the phase's epochs that are done, and `step` the
+    steps of the present epoch, whose losses add up to `loss_sum`. `pixels` were seen by all steps,
+    and `log_lines` are in the log. `earlier` says how the models that the run began with were
+    trained.
     """
 
     phase: int = 0

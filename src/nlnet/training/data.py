@@ -32,9 +32,9 @@ FIXED_EPOCH = 0
 class Batch:
     """Working planes and their groups, and the clean images in gray or RGB.
 
-    `estimate` is what enters the first stage that is run: the noisy planes, unless that is a later
-    stage than the network's first. `errors` are its mean squared errors, as gray or RGB; of an
-    image that is a piece of a crop, those of the whole crop.
+    `estimate` is what enters the first stage that is run: the noisy planes, or what earlier stages
+    made of them. `errors` are the estimate's mean squared errors in gray or RGB; a piece of a crop
+    has that of the whole crop.
     """
 
     estimate: Tensor  # (B, C, H, W)
@@ -49,7 +49,7 @@ class Batch:
 
     @property
     def sigma(self) -> float:
-        """The noise of its images, if it is that of all of them."""
+        """The sigma of its images, where all of them have the same."""
         return float(self.sigmas[0])
 
     def pick(self, items: Sequence[int]) -> Batch:

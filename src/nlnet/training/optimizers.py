@@ -79,14 +79,14 @@ class Muon(Optimizer):
     """Momentum whose steps are orthogonalised, for the weights of convolutions; Adam for the rest.
 
     A convolution's weights are a matrix, outputs x inputs. The step is not along its momentum, but
-    along the nearest matrix whose singular values are all 1: what is rare in the gradient is
-    learned as fast as what is frequent (K. Jordan et al., 2024).
+    along the nearest matrix whose singular values are all 1: rare directions of the gradient are
+    learned as fast as frequent ones (K. Jordan et al., 2024).
     """
 
     _MOMENTUM = 0.95
     _DECAY = 0.1
-    """Share of the weights, times the rate, that every step takes away: what is only noise in the
-    steps, all of the same length, does not add up."""
+    """Weight decay, as a share of the rate. All steps have the same length, so without it the noise
+    in them would add up."""
     _WARM_UP = 0.004
     """Share of the phase in which the rates rise."""
 

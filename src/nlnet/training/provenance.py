@@ -7,6 +7,7 @@ from typing import Any
 from nlnet.model.loading import select_model
 from nlnet.network.refinement import REFERENCE_SIGMA
 from nlnet.training.checkpoints import RunProgress
+from nlnet.training.pictures import Pictures
 from nlnet.training.settings import PhaseSettings, TrainingSettings
 
 _OPTIMIZERS = {
@@ -18,11 +19,9 @@ _OPTIMIZERS = {
 
 def describe(
     settings: TrainingSettings,
-    *,
-    images: int,
-    validation_images: int,
+    pictures: Pictures,
     progress: RunProgress,
-    seconds: float,
+    *,
     best: str,
     commit: str | None,
 ) -> dict[str, Any]:
@@ -32,12 +31,10 @@ def describe(
     ----------
     settings : TrainingSettings
         The recipe.
-    images, validation_images : int
+    pictures : Pictures
         Images trained on and validated on.
     progress : RunProgress
         How far the run has come.
-    seconds : float
-        Time that it took so far.
     best : str
         Phase and epoch that the model is from.
     commit : str or None
@@ -47,11 +44,11 @@ def describe(
     return {
         "recipe": summarize(settings),
         "settings": settings.to_mapping(),
-        "data": f"{source}, {images} images",
+        "data": f"{source}, {len(pictures.training)} images",
         "data_terms": settings.data.terms or "not stated",
-        "selection": f"the best on {validation_images} validation images, after {best}",
+        "selection": f"the best on {len(pictures.validation)} validation images, after {best}",
         "seed": settings.seed,
-        "seconds": round(seconds),
+        "seconds": round(progress.seconds),
         "megapixels": round(progress.pixels / 1e6, 3),
         "earlier": progress.earlier,
         "commit": commit,

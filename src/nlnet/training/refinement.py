@@ -26,8 +26,8 @@ from nlnet.training.sources import BatchSource
 from nlnet.training.team import Team
 
 _LEAST_ERROR = 0.004
-"""Least mean squared error that a crop counts with, as a share of its noise: what is of one color
-has hardly any error left, and would outweigh all else."""
+"""Lower bound of a crop's mean squared error, as a share of its noise variance: a crop of one color
+has hardly any error left, and would outweigh all others."""
 
 
 class RefinementPhase(Phase):
@@ -82,8 +82,8 @@ class RefinementPhase(Phase):
 class Cuts(BatchSource):
     """Minibatches of pieces, in any orientation, of crops that serve several epochs.
 
-    What the stages make of a crop takes time, and would be worth little at the edges of a piece; so
-    it is made of larger crops, of a new set of them while the last one is used.
+    The stages take time, and their output is poor near the edges of an image. So they run once on
+    crops that are larger than the pieces; the next set of crops is made while one is used.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Cuts(BatchSource):
             yield [join(mine)] if mine else []
 
     def close(self) -> None:
-        """Draw no more: whoever stops need not wait for a whole set."""
+        """Stop drawing ahead, so that nobody waits for a whole set."""
         self._ahead.shutdown(cancel_futures=True)
 
     def _set(self, number: int) -> Sequence[Batch]:

@@ -29,7 +29,7 @@ class BatchSource:
         return iter(())
 
     def close(self) -> None:
-        """Draw no more: whoever stops need not wait."""
+        """Stop drawing ahead, so that nobody waits for it."""
 
 
 class FullBatch(BatchSource):

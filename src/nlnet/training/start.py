@@ -69,7 +69,9 @@ def color_refinement(gray: RefinementFunctions, begun: RefinementFunctions) -> R
 
     The colors are left as they are: their part of the first and the last layer begins with zeros.
     """
-    noise = float(np.linalg.norm(color.OPPONENT[0]))  # of the luminance, beside that of the image
+    noise = float(
+        np.linalg.norm(color.OPPONENT[0])
+    )  # of the luminance, relative to that of the image
     tensors = {name: tensor.copy() for name, tensor in gray.tensors.items()}
     lower = np.float32(math.log(noise))  # values are functions of the luminance's noise now
     tensors["step_size"][0] += lower * tensors["step_size"][1]

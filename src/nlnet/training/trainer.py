@@ -195,14 +195,10 @@ class Trainer:
     def _export(self, phase: Phase, score: float) -> Model | Family:
         """Make a model of the present parameters."""
         settings, sets = self._settings, self._network.export()
+        self._progress.seconds = self._elapsed()
+        best = f"epoch {self._progress.epoch} of phase {phase.title!r}"
         provenance = describe(
-            settings,
-            images=len(self._pictures.training),
-            validation_images=len(self._pictures.validation),
-            progress=self._progress,
-            seconds=self._elapsed(),
-            best=f"epoch {self._progress.epoch} of phase {phase.title!r}",
-            commit=self._commit,
+            settings, self._pictures, self._progress, best=best, commit=self._commit
         )
         facts = (settings.name, provenance, {"validation_psnr": round(score, 4)})
         if settings.sigma is None:
