@@ -1,18 +1,19 @@
 """The tables of ablations: ``python -m scripts.ablation``.
 
-Writes what ``docs/results/ablation.json`` (``python -m benchmarks.ablation``) and
-``docs/results/refinements.json`` (``python -m benchmarks.refinements``) say into
-``docs/ablations.md``.
+Writes what ``docs/results/ablation.json`` (``python -m benchmarks.ablation``), ``refinements.json``
+(``python -m benchmarks.refinements``) and ``controls.json`` (``python -m benchmarks.controls``) say
+into ``docs/ablations.md``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.ablation import RESULTS
+from benchmarks.controls import RESULTS as CONTROLS
 from benchmarks.refinements import RESULTS as REFINEMENTS
+from benchmarks.rows import read_rows
 from scripts.markdown import format_table, insert_block
 from scripts.results import PROJECT
 
@@ -22,12 +23,16 @@ _Rows = Sequence[Mapping[str, Any]]
 
 def main() -> None:
     """Write the page."""
-    known = (json.loads(path.read_text()) for path in (RESULTS, REFINEMENTS))
-    PAGE.write_text(fill_in(PAGE.read_text(), *known))
+    known = (read_rows(path).values() for path in (RESULTS, REFINEMENTS, CONTROLS))
+    PAGE.write_text(fill_in(PAGE.read_text(), *map(list, known)))
 
 
-def fill_in(page: str, stages: _Rows, refinements: _Rows) -> str:
-    """Return the page with a table of each of both kinds of rows."""
+def fill_in(page: str, stages: _Rows, refinements: _Rows, controls: _Rows = ()) -> str:
+    """Return the page with a table of each kind of rows."""
+    table = "Not measured yet."
+    if controls:
+        table = _table("network", ("parameters", "epochs", "steps", "seed"), controls)
+    page = insert_block(page, "controls", table)
     counts = ("parameters", "steps", "seed")
     page = insert_block(page, "ablations", _table("network", counts, stages))
     counts = ("parameters", "multiplications", "epochs", "steps", "seed")

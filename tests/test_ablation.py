@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from benchmarks import controls, refinements  # noqa: E402
 from benchmarks.ablation import RESULTS, ROWS, Network, _settings, train  # noqa: E402
 from benchmarks.gated_stage import Ingredients, Pointwise, _spread, _summed  # noqa: E402
+from benchmarks.rows import read_rows  # noqa: E402
 from nlnet.model.loading import load_model  # noqa: E402
 from nlnet.network.config import NetworkConfig  # noqa: E402
 from nlnet.network.refinement import RefinementConfig  # noqa: E402
@@ -78,7 +79,8 @@ def test_gradients_of_the_table_are_those_of_differences():
 def test_the_page_shows_the_committed_results():
     page = PAGE.read_text()
     stages, following = (json.loads(path.read_text()) for path in (RESULTS, refinements.RESULTS))
-    assert fill_in(page, stages, following) == page
+    controlled = list(read_rows(controls.RESULTS).values())
+    assert fill_in(page, stages, following, controlled) == page
     assert {row["name"] for row in stages} <= set(ROWS)
     assert [row["name"] for row in following] == list(refinements.ROWS)
 

@@ -11,11 +11,8 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from nlnet.engine.library import CANCELLED, DONE, IDLE, JOBS, Task, check_status, load
-from nlnet.engine.memory import Workspace, address, aligned_memory
+from nlnet.engine.memory import Workspace, aligned_memory, call_in_memory
 from nlnet.engine.network import Runnable
 from nlnet.parallel import available_cpus
 from nlnet.progress import Progress
@@ -36,21 +33,9 @@ def threads_for(pixels: int, threads: int | None) -> int:
 def memory_needed(network: Runnable, task: Task) -> int:
     """Return how many bytes of memory a job takes."""
     size = ctypes.c_size_t()
-    _make(network, task, None, size, None)
+    given = (network.handle, ctypes.byref(task), None, ctypes.byref(size), None)
+    check_status(_maker_of(task)(*given), "The job")
     return size.value
-
-
-class Failures:
-    """The first exception of several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.first: BaseException | None = None
-
-    def add(self, error: BaseException) -> None:
-        """Keep the exception, unless there was one before."""
-        with self._lock:
-            self.first = self.first or error
 
 
 class Job:
@@ -64,8 +49,8 @@ class Job:
         What to do.
     arrays : sequence of objects
         What the task has the addresses of: arrays and callbacks.
-    failures : Failures, optional
-        Where callbacks leave their exceptions; only for tasks that have callbacks.
+    failures : list of exceptions, optional
+        Where callbacks leave theirs; only for tasks that have callbacks.
     workspace : Workspace, optional
         Where the memory comes from; by default it is new.
     """
@@ -76,18 +61,20 @@ class Job:
         task: Task,
         arrays: Sequence[object],
         *,
-        failures: Failures | None = None,
+        failures: list[BaseException] | None = None,
         workspace: Workspace | None = None,
     ) -> None:
         self._library = load()
         self._kept = network, task, arrays
         self._calls_back = failures is not None
-        self._failures = failures or Failures()
+        self._failures = [] if failures is None else failures
         self._workspace = workspace
-        size, self._handle = ctypes.c_size_t(memory_needed(network, task)), ctypes.c_void_p()
+        self._handle = ctypes.c_void_p()
         take = aligned_memory if workspace is None else workspace.take
-        self._memory: npt.NDArray[np.uint8] = take(size.value)
-        _make(network, task, address(self._memory), size, self._handle)
+        given = (network.handle, ctypes.byref(task))
+        self._memory = call_in_memory(
+            _maker_of(task), "The job", *given, result=self._handle, take=take
+        )
         lock = threading.Lock()
         self._turn = threading.Condition(lock)  # for threads without a task that is ready
         self._news = threading.Condition(lock)  # for a main thread that does not work itself
@@ -122,8 +109,8 @@ class Job:
             self._fail(error)
         for helper in helpers:
             helper.join()
-        if self._failures.first is not None:
-            raise self._failures.first
+        if self._failures:
+            raise self._failures[0]
         report(1.0)
         if self._workspace is not None:
             self._workspace.give_back(self._memory)
@@ -176,7 +163,7 @@ class Job:
             between()
 
     def _fail(self, error: BaseException) -> None:
-        self._failures.add(error)
+        self._failures.append(error)
         self._library.nlnet_cancel(self._handle)
         with self._turn:
             self._turn.notify_all()
@@ -197,14 +184,6 @@ class _Report:
             self._progress(share)
 
 
-def _make(
-    network: Runnable,
-    task: Task,
-    memory: int | None,
-    size: ctypes.c_size_t,
-    handle: ctypes.c_void_p | None,
-) -> None:
-    make = getattr(load(), f"nlnet_{JOBS[type(task)]}")
-    where = None if handle is None else ctypes.byref(handle)
-    status = make(network.handle, ctypes.byref(task), memory, ctypes.byref(size), where)
-    check_status(status, "The job")
+def _maker_of(task: Task) -> Callable[..., int]:
+    maker: Callable[..., int] = getattr(load(), f"nlnet_{JOBS[type(task)]}")
+    return maker

@@ -73,7 +73,11 @@ def checked_address(
 
 
 def call_in_memory(
-    function: Callable[..., int], what: str, *given: Any, result: Any = None
+    function: Callable[..., int],
+    what: str,
+    *given: Any,
+    result: Any = None,
+    take: Callable[[int], npt.NDArray[np.uint8]] = aligned_memory,
 ) -> npt.NDArray[np.uint8]:
     """Call a function of the engine twice: for the size of its memory, then with the memory.
 
@@ -83,6 +87,8 @@ def call_in_memory(
         Takes `given`, memory, its size and, if there is one, a pointer to `result`.
     what : str
         What it makes, for errors.
+    take : callable
+        Gives memory of a size.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def call_in_memory(
     size = ctypes.c_size_t()
     nowhere, there = ((), ()) if result is None else ((None,), (ctypes.byref(result),))
     check_status(function(*given, None, ctypes.byref(size), *nowhere), what)
-    memory = aligned_memory(size.value)
+    memory = take(size.value)
     check_status(function(*given, address(memory), ctypes.byref(size), *there), what)
     return memory
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
-from nlnet.engine.jobs import Failures, Job, memory_needed, threads_for
+from nlnet.engine.jobs import Job, memory_needed, threads_for
 from nlnet.engine.library import (
     ROWS_CALLBACK,
     BackwardTask,
@@ -52,7 +52,8 @@ def denoise(
     The parameters are those of :func:`nlnet.network.recursion.denoise_rows`, and the height of
     tiles: fewer rows take less memory; 0 stands for :func:`default_tile_rows`.
     """
-    failures, turn = Failures(), threading.Lock()
+    failures: list[BaseException] = []
+    turn = threading.Lock()
 
     def fill(first: int, planes: Array) -> None:
         rows = read(first, first + planes.shape[1])
@@ -276,7 +277,7 @@ def _callback(
     shape: tuple[int, int, int],
     dtype: np.dtype[Any],
     turn: threading.Lock,
-    failures: Failures,
+    failures: list[BaseException],
 ) -> Any:
     """Return what the engine calls with rows of its memory, (C, rows, W)."""
     channels, _, width = shape
@@ -288,7 +289,7 @@ def _callback(
             with turn:
                 take(first, np.frombuffer(memory, dtype).reshape(channels, count, width))
         except BaseException as error:
-            failures.add(error)
+            failures.append(error)
             return 1
         return 0
 
