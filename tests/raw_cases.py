@@ -64,21 +64,34 @@ def write_dng(
     pattern: Any = BAYER,
     orientation: int = 1,
     more_tags: Sequence[tuple[int, str, int, Any, bool]] = (),
+    black: Sequence[int] = (BLACK,),
+    preview: np.ndarray | None = None,
+    byteorder: str = "<",
+    **storage: Any,
 ) -> Path:
-    """Write a DNG: a mosaic with its pattern, or linear values without one."""
-    tags: list[tuple[int, str, int, Any, bool]] = [
+    """Write a DNG: a mosaic with its pattern, or linear values without one.
+
+    Black is one level, or one for each of the first 2x2 pixels; with a preview, the mosaic is a
+    sub-image; `storage` is for tifffile.
+    """
+    camera: list[tuple[int, str, int, Any, bool]] = [
         (274, "H", 1, orientation, True),
         (271, "s", 0, "Testmaker", True),
         (272, "s", 0, "Model One", True),
         (50706, "B", 4, (1, 4, 0, 0), True),
         (50708, "s", 0, "Testmaker Model One", True),
-        (50714, "H", 1, BLACK, True),
-        (50717, "H", 1, WHITE, True),
     ]
+    sensor: list[tuple[int, str, int, Any, bool]] = [
+        (50714, "H", len(black), tuple(black), True),
+        (50717, "H", 1, WHITE, True),
+        *more_tags,
+    ]
+    if len(black) == 4:
+        sensor.append((50713, "H", 2, (2, 2), True))
     if pattern is not None or pixels.ndim == 3:
         matrix = [part for value in _XYZ_TO_CAMERA for part in (round(value * 1000), 1000)]
         neutral = [part for value in NEUTRAL for part in (round(value * 1000), 1000)]
-        tags += [
+        camera += [
             (50721, "2i", 9, tuple(matrix), True),
             (50728, "2I", 3, tuple(neutral), True),
             (50778, "H", 1, 21, True),
@@ -86,16 +99,18 @@ def write_dng(
     if pattern is not None:
         size = len(pattern)
         flat = bytes(color for row in pattern for color in row)
-        tags += [(33421, "H", 2, (size, size), True), (33422, "B", size**2, flat, True)]
-    tifffile.imwrite(
-        path,
-        pixels,
-        photometric="minisblack" if pattern is None else _CFA,
-        planarconfig="contig" if pixels.ndim == 3 else None,
-        extratags=[*tags, *more_tags],
-        metadata=None,
-        software=False,
-    )
+        sensor += [(33421, "H", 2, (size, size), True), (33422, "B", size**2, flat, True)]
+    storage |= {
+        "photometric": "minisblack" if pattern is None else _CFA,
+        "planarconfig": "contig" if pixels.ndim == 3 else None,
+    }
+    common = {"metadata": None, "software": False}
+    with tifffile.TiffWriter(path, byteorder=byteorder) as file:
+        if preview is None:
+            file.write(pixels, extratags=[*camera, *sensor], **storage, **common)
+        else:
+            file.write(preview, subifds=1, subfiletype=1, extratags=camera, **common)
+            file.write(pixels, extratags=sensor, **storage, **common)
     if pattern is None:  # which tifffile does not write for a single channel
         before, after = (struct.pack("<HHII", 262, 3, 1, kind) for kind in (1, _LINEAR))
         path.write_bytes(path.read_bytes().replace(before, after, 1))

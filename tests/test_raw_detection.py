@@ -16,6 +16,7 @@ from pictures import noisy_pixels
 from nlnet import images
 from nlnet.errors import FileError
 from nlnet.images import ImageFile, is_raw, read_image, write_image
+from nlnet.images.formats import result_suffix
 from nlnet.images.raw_files import raw_kind
 
 SIGNATURES = {
@@ -80,7 +81,9 @@ def test_the_sentence_says_who_reads_them(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_pictures_are_no_raw_files(tmp_path: Path) -> None:
-    for suffix in images.SUFFIXES:
+    extras = (".jxl", ".fits", ".fit", ".fts")
+    written = [each for each in images.SUFFIXES if result_suffix(each) == each]
+    for suffix in set(written) - {*extras}:
         color = suffix in (".ppm", ".webp")
         path = tmp_path / f"a{suffix}"
         write_image(path, ImageFile(noisy_pixels(np.uint8, 3 if color else 1)))

@@ -151,8 +151,8 @@ def test_strength_of_brightness_and_color() -> None:
     noisy, denoised = rng.uniform(size=(2, 40, 40))
     for strength in (0.0, 0.3, 1.0):
         wanted = noisy + strength * (denoised - noisy)
-        for given in (strength, (strength, strength)):
-            np.testing.assert_allclose(blend_mosaic(noisy, denoised, BAYER, given), wanted)
+        given = strength, strength
+        np.testing.assert_allclose(blend_mosaic(noisy, denoised, BAYER, given), wanted)
     # Noise of brightness alone, white-balanced, is gone with the first number alone.
     grain = np.ones((40, 40))
     for row, column in PHASES:
@@ -161,8 +161,18 @@ def test_strength_of_brightness_and_color() -> None:
     chroma = blend_mosaic(denoised + grain, denoised, BAYER, (0.0, 1.0), BALANCE)
     np.testing.assert_allclose(luma, denoised, atol=1e-12)
     np.testing.assert_allclose(chroma, denoised + grain, atol=1e-12)
-    with refused(InputError, "no colors"):
-        blend_mosaic(noisy, denoised, None, (0.5, 1.0))
+    with refused(InputError, "grayscale"):
+        denoise_mosaic(noisy, None, 1.0, 1.0, strength=(0.5, 1.0))
+
+
+def test_more_strength_takes_more() -> None:
+    noisy = shoot(mosaic_of(scene(64, 64)))
+    results = [
+        denoise_mosaic(noisy, BAYER, GAIN, READ, white_balance=BALANCE, strength=strength)
+        for strength in (0.5, 1.0, 2.0, (2.0, 1.0), (1.0, 2.0))
+    ]
+    removed = [np.abs(result - noisy).mean() for result in results]
+    assert removed[0] < removed[1] < min(removed[2:])
 
 
 @pytest.mark.parametrize("gain", [0.5, 4.0, 30.0])

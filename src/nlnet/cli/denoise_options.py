@@ -210,7 +210,8 @@ ARGUMENTS: Arguments = (
     Group(
         "raw files",
         _RAW,
-        "how LibRaw develops them; in an output folder they become 16-bit TIFF files",
+        "how LibRaw develops them; a DNG holds the denoised mosaic instead; in an output "
+        "folder they become 16-bit TIFF files",
     ),
     Group("machine", _MACHINE),
 )

@@ -84,7 +84,7 @@ def _suffix(asked: str | None, source: Path) -> str:
             raise cannot(f"read {str(source)!r}", error) from error
         return result_suffix(suffix_of(start, str(source)))
     suffix = f".{asked.removeprefix('.').lower()}"
-    if suffix not in SUFFIXES:
-        known = ", ".join(name[1:] for name in SUFFIXES)
+    if suffix not in (every := (*SUFFIXES, ".dng")):
+        known = ", ".join(name[1:] for name in every)
         raise InputError(f"--format is {asked!r}, but must be one of {known}.")
     return suffix

@@ -143,7 +143,8 @@ def _denoise_raw(
                 f"{name} cannot be given; a strength (--strength) can."
             )
     names = [field.name for field in dataclasses.fields(RawSettings)]
-    alike = {name: getattr(settings, name) for name in names if name != "noise"}
+    own = {"noise", "hot_pixels"}
+    alike = {name: getattr(settings, name) for name in names if name not in own}
     noise = settings.noise if isinstance(settings.noise, Noise) else None
     raw_settings = RawSettings(**alike, noise=noise)
     outcome = denoise_raw_file(source, target, raw_settings, progress, keep_before=keep_before)

@@ -1,4 +1,4 @@
-"""Raw files: read by rawpy, denoised as mosaics, developed by LibRaw, and written as pictures."""
+"""Raw files: read by rawpy, denoised as mosaics, and written as DNG, or developed by LibRaw."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
+from nlnet.atomic import write_atomically
 from nlnet.denoising.devices import CPU
 from nlnet.errors import InputError
 from nlnet.images import (
@@ -26,15 +27,18 @@ from nlnet.images.writing import PLAIN
 from nlnet.noise.record import Noise, Photon
 from nlnet.progress import Progress
 from nlnet.raw.development import DEFAULT, Development
+from nlnet.raw.dng import encode_dng, is_dng
 from nlnet.raw.estimation import estimate_mosaic_noise
-from nlnet.raw.metadata import metadata_of
-from nlnet.raw.mosaic import blend_mosaic, by_bands, denoise_mosaic
-from nlnet.raw.sensors import Sensor, errors_of, opened
+from nlnet.raw.metadata import metadata_of, read_exif
+from nlnet.raw.mosaic import by_bands, denoise_mosaic, without_hot_pixels
+from nlnet.raw.sensors import LARGEST, Sensor, errors_of, opened
 
 if TYPE_CHECKING:
     import rawpy
 
-_LARGEST = 65535
+_STILL_WHITE = 0.995
+"""Pixels at white stay there, if they have this part of it when denoised; others are noisy."""
+
 _ADJUSTED = 0.75
 """LibRaw takes the largest value for white if it is above this part of the nominal white."""
 
@@ -52,6 +56,7 @@ class RawSettings:
     strength: float | tuple[float, float] = 1.0
     quality: str | None = None
     noise: Noise | None = None
+    hot_pixels: bool = True
     development: Development = DEFAULT
     threads: int | None = None
     max_memory: int | None = None
@@ -69,7 +74,7 @@ class RawOutcome:
     before : ImageFile or None
         The picture without denoising, if it was asked for.
     after : ImageFile
-        The picture as it was written.
+        The picture as it was written; the preview of a DNG may be smaller than its mosaic.
     gain, read : float
         The noise, in the numbers of the sensor: its variance is ``gain * x + read**2``.
     sigma : float
@@ -94,12 +99,13 @@ def denoise_raw_file(
     *,
     keep_before: bool = False,
 ) -> RawOutcome:
-    """Denoise the mosaic of a raw file, develop it, and write the picture.
+    """Denoise the mosaic of a raw file, and write it as DNG, or develop it and write the picture.
 
     Parameters
     ----------
     source, target : path
-        The raw file, and the picture to write: of 16 bits if the format its suffix names has them.
+        The raw file, and the file to write: a DNG, or a picture of 16 bits if the format its
+        suffix names has them.
     settings : RawSettings
         How to do it.
     progress : callable, optional
@@ -117,31 +123,29 @@ def denoise_raw_file(
         `nlnet.denoise`.
     """
     origin = Source.of_path(source)
-    bits = 16 if "uint16" in format_of(target).depths else 8
+    as_dng = is_dng(target)
+    bits = 16 if not as_dng and "uint16" in format_of(target).depths else 8
     with opened(source, settings.max_pixels) as raw:
         sensor = Sensor.of(origin, raw)
         _check_target(target, sensor, bits, settings.writing)
-        picture = _Picture(origin, raw, sensor, settings.development, bits)
+        half = as_dng and not keep_before  # LibRaw cannot go back to the full size
+        picture = _Picture(origin, raw, sensor, settings.development, bits, half=half)
         before = picture.develop() if keep_before else None
         noise = _given(settings.noise) or estimate_mosaic_noise(
             sensor.mosaic, sensor.pattern, sensor.white
         )
-        gain, read = noise
-        notes: tuple[str, ...] = ()
-        if sensor.sigma(noise) < _QUANTIZATION:
-            notes = ("left as it is, with noise below the steps of its values",)
-            after = picture.develop()
+        mosaic, notes = _denoised(sensor, noise, settings, progress)
+        numbers = sensor.numbers_of(mosaic, raw) if as_dng else None
+        picture.put_back(mosaic)
+        after = picture.develop()
+        if numbers is not None:
+            dng = encode_dng(raw, sensor, picture.exif, numbers, after.pixels)
+            write_atomically(target, dng)
         else:
-            # Noise that does not grow with the light has no gain, but the transform needs one: so
-            # small that it changes little, and not so small that float32 is too coarse for it.
-            usable = max(gain, 0.1 * read**2 / sensor.white), read
-            picture.put_back(_denoised(sensor, usable, settings, progress))
-            after = picture.develop()
-    write_image(target, after, settings.writing)
+            write_image(target, after, settings.writing)
+            notes += losses(target, after, settings.writing)
     sigma = sensor.sigma(noise) * 255 / sensor.white
-    return RawOutcome(
-        before, after, gain, read, sigma, notes + losses(target, after, settings.writing)
-    )
+    return RawOutcome(before, after, *noise, sigma, notes)
 
 
 class _Picture:
@@ -154,6 +158,8 @@ class _Picture:
         sensor: Sensor,
         development: Development,
         bits: int,
+        *,
+        half: bool,
     ) -> None:
         self._source = source
         self._raw = raw
@@ -165,19 +171,21 @@ class _Picture:
         self._parameters: dict[str, Any] = {
             **development.parameters(),
             "output_bps": bits,
+            "half_size": half,
             "adjust_maximum_thr": 0.0,
             "user_sat": round(self._white),
         }
         color = None if sensor.pattern is None else development.output_color
-        self._metadata = metadata_of(source, _thumbnail(raw), color)
+        self.exif = read_exif(source, _thumbnail(raw))
+        self._metadata = metadata_of(self.exif, color)
 
     def put_back(self, mosaic: npt.NDArray[np.float32]) -> None:
         """Replace the mosaic, on a scale that uses all 16 bits: rounding must not make steps."""
         low = min(0.0, float(mosaic.min()))
-        scale = _LARGEST / (max(self._white, float(mosaic.max())) - low)
+        scale = LARGEST / (max(self._white, float(mosaic.max())) - low)
         black = round(-low * scale)
         scaled = by_bands(mosaic, lambda rows: np.rint(rows * scale + black))
-        self._raw.raw_image_visible[:] = scaled.clip(0, _LARGEST, out=scaled)
+        self._raw.raw_image_visible[:] = scaled.clip(0, LARGEST, out=scaled)
         self._parameters |= {
             "user_black": black,
             "user_cblack": [0, 0, 0, 0],
@@ -199,21 +207,35 @@ def _denoised(
     noise: tuple[float, float],
     settings: RawSettings,
     progress: Progress | None,
-) -> npt.NDArray[np.float32]:
+) -> tuple[npt.NDArray[np.float32], tuple[str, ...]]:
+    """Return the mosaic without hot pixels and noise, and what there is to say."""
+    if sensor.sigma(noise) < _QUANTIZATION:
+        return sensor.mosaic, ("left as it is, with noise below the steps of its values",)
+    gain, read = noise
+    # Noise that does not grow with the light has no gain, but the transform needs one: so small
+    # that it changes little, and not so small that float32 is too coarse for it.
+    gain = max(gain, 0.1 * read**2 / sensor.white)
+    mosaic, count = sensor.mosaic, 0
+    if settings.hot_pixels:
+        mosaic, count = without_hot_pixels(mosaic, sensor.pattern, gain, read)
     denoised = denoise_mosaic(
-        sensor.mosaic,
+        mosaic,
         sensor.pattern,
-        *noise,
+        gain,
+        read,
         white_balance=sensor.white_balance,
+        strength=settings.strength,
         quality=settings.quality,
         threads=settings.threads,
         max_memory=settings.max_memory,
         device=settings.device,
         progress=progress,
-    )
-    return blend_mosaic(
-        sensor.mosaic, denoised, sensor.pattern, settings.strength, sensor.white_balance
     ).astype(np.float32, copy=False)
+    # What is white stays white, so that developers still tell highlights that were clipped.
+    white = sensor.white - float(np.ptp(sensor.black))
+    clipped = (mosaic >= white) & (denoised > _STILL_WHITE * white)
+    denoised[clipped] = mosaic[clipped]
+    return denoised, (f"{count} hot or dead pixels filled",) if count else ()
 
 
 def _given(noise: Noise | None) -> tuple[float, float] | None:
@@ -243,6 +265,10 @@ def _check_target(
     target: str | os.PathLike[str], sensor: Sensor, bits: int, writing: WritingOptions
 ) -> None:
     """Raise what would go wrong on writing, before the work."""
+    if is_dng(target):
+        if writing != PLAIN:
+            raise InputError("A DNG holds a mosaic, so options for writing pictures do not apply.")
+        return
     shape = (*sensor.mosaic.shape, 3) if sensor.pattern is not None else sensor.mosaic.shape
     depth = np.uint16 if bits == 16 else np.uint8
     check_format(target, ImageFile(np.broadcast_to(depth(0), shape)), 1, writing)

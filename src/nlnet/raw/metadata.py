@@ -1,25 +1,36 @@
-"""Metadata of a developed raw file: its EXIF, and a color profile."""
+"""What a raw file says about the shot: its EXIF; and the metadata of the picture made of it."""
 
 from __future__ import annotations
 
+import io
 import struct
+from typing import NamedTuple
 
 import pyvips
 
 from nlnet.images import exif
 from nlnet.images.content import Source
-from nlnet.images.ifd import Tags, read_directory, read_layout
+from nlnet.images.ifd import LONG, UNDEFINED, Entry, Tags, read_directory, read_layout
 from nlnet.images.libvips import get_field
 from nlnet.images.metadata import Metadata
 from nlnet.raw.development import OUTPUT_COLORS
 
 _TIFF_STARTS = (b"II", b"MM")
-# LibRaw has turned the pixels, and the resolution of a raw file means nothing.
+_CR3 = b"ftypcrx "
+_GPS = 34853
+# LibRaw turns the pixels, and the resolution of a raw file means nothing.
 _TAGS = exif.PHOTO_TAGS - {exif.ORIENTATION, *exif.RESOLUTION}
 
 
-def metadata_of(source: Source, thumbnail: bytes | None, output_color: str | None) -> Metadata:
-    """Return the metadata of a picture that is developed and upright.
+class Exif(NamedTuple):
+    """Entries of a raw file, and the bytes in which makers' own notes know their places."""
+
+    tags: Tags
+    data: bytes
+
+
+def read_exif(source: Source, thumbnail: bytes | None) -> Exif | None:
+    """Return the EXIF of a raw file, None if there is none.
 
     Parameters
     ----------
@@ -27,35 +38,64 @@ def metadata_of(source: Source, thumbnail: bytes | None, output_color: str | Non
         The raw file; most are TIFF files in their structure, with EXIF as those have it.
     thumbnail : bytes or None
         The JPEG file inside it; its EXIF is used if the raw file has no EXIF itself.
+    """
+    with source.open() as stream:
+        data = stream.read()
+    if data[4:12] == _CR3:
+        return _of_cr3(data)
+    if data[:2] not in _TIFF_STARTS:
+        data = _of_jpeg(thumbnail)
+    try:
+        stream = io.BytesIO(data)
+        layout, offset = read_layout(stream)
+        return Exif(Tags(layout, read_directory(stream, layout, offset, _TAGS, damaged=[])), data)
+    except (ValueError, struct.error):
+        return None
+
+
+def metadata_of(found: Exif | None, output_color: str | None) -> Metadata:
+    """Return the metadata of a picture that is developed and upright.
+
+    Parameters
+    ----------
+    found : Exif or None
+        What the raw file says.
     output_color : str or None
         LibRaw's name of the color space; None for gray.
     """
     profile: bytes | None = None
     if output_color is not None:
         profile = pyvips.Image.profile_load(OUTPUT_COLORS[output_color])
-    return Metadata("raw", exif=_exif_of_tiff(source) or _exif_of_jpeg(thumbnail), icc=profile)
+    return Metadata("raw", exif=found and exif.cut_from(found.tags), icc=profile)
 
 
-def _exif_of_tiff(source: Source) -> bytes | None:
-    with source.open() as stream:
-        if stream.read(2) not in _TIFF_STARTS:
-            return None
-        try:
-            layout, offset = read_layout(stream)
-            entries = read_directory(stream, layout, offset, _TAGS, damaged=[])
-            return exif.cut_from(Tags(layout, entries))
-        except (ValueError, struct.error):
-            return None
+def _of_cr3(data: bytes) -> Exif | None:
+    """Return the EXIF of Canon's CR3, which has a TIFF structure for each of its directories."""
 
+    def box(name: bytes) -> bytes:
+        place = data.find(name)
+        size = int.from_bytes(data[max(place - 4, 0) : max(place, 0)], "big")
+        return data[place + 4 : place - 4 + size] if place > 0 else b""
 
-def _exif_of_jpeg(thumbnail: bytes | None) -> bytes | None:
-    if thumbnail is None:
+    main, photo, place = (exif.read_tags(box(name)) for name in (b"CMT1", b"CMT2", b"CMT4"))
+    if main is None:
         return None
+    entries = {tag: entry for tag, entry in main.entries.items() if tag in _TAGS}
+    notes = box(b"CMT3")
+    if photo is not None:
+        inner = {**photo.entries, exif.MAKER_NOTE: Entry(UNDEFINED, notes[8:])}
+        entries[exif.EXIF_DIRECTORY] = Entry(LONG, directory=inner)
+    if place is not None:
+        entries[_GPS] = Entry(LONG, directory=dict(place.entries))
+    return Exif(Tags(main.layout, entries), notes)
+
+
+def _of_jpeg(thumbnail: bytes | None) -> bytes:
+    if thumbnail is None:
+        return b""
     try:
         header = pyvips.Image.jpegload_buffer(thumbnail)
     except pyvips.Error:
-        return None
-    found: bytes | None = get_field(header, "exif-data", None)
-    if found is None:
-        return None
-    return exif.set_upright(exif.without_thumbnail(found.removeprefix(exif.PREFIX)))
+        return b""
+    found: bytes = get_field(header, "exif-data", b"")
+    return found.removeprefix(exif.PREFIX)

@@ -17,26 +17,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from nlnet.arrays import FloatArray
 from nlnet.denoising.devices import CPU
+from nlnet.denoising.hot_pixels import fill_hot_pixels, find_hot_pixels
 from nlnet.denoising.image import check_machine, stoppable
 from nlnet.denoising.network import Network
+from nlnet.denoising.strength import Shares, Strength, check_strength
 from nlnet.errors import InputError
 from nlnet.model.loading import AUTO, check_quality
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.progress import Progress, part
-from nlnet.raw.demosaicing import (
-    GREEN,
-    PHASES,
-    Pattern,
-    interpolate,
-    pad,
-    variances,
-)
+from nlnet.raw.demosaicing import PHASES, Pattern, interpolate, pad, variances
 
 SMALLEST_SIDE = 16
 """A phase has half of it, and patches must find others that are like them."""
@@ -61,6 +56,7 @@ def denoise_mosaic(
     read: float,
     *,
     white_balance: Sequence[float] = (1.0, 1.0, 1.0),
+    strength: Strength = 1.0,
     quality: str | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
@@ -81,7 +77,7 @@ def denoise_mosaic(
     white_balance : sequence of 3 floats
         What red, green and blue are multiplied with to make gray of a gray object. Colors are
         denoised best if it is right, but it changes no color.
-    quality, threads, max_memory, device, progress
+    strength, quality, threads, max_memory, device, progress
         As for `nlnet.denoise`.
 
     Returns
@@ -105,6 +101,7 @@ def denoise_mosaic(
     True
     """
     _check(mosaic, gain, read)
+    shares = luma, chroma = check_strength(strength, 1 if pattern is None else 3)
     check_quality(quality, AUTO)
     check_machine(threads, max_memory, device)
 
@@ -132,27 +129,44 @@ def denoise_mosaic(
     stable = by_bands(mosaic, transform.forward)
     contrast = _contrast(stable)
     if pattern is None:
-        return by_bands(run(stable, 1.0, 0.0, 1.0), transform.inverse)
+        restored = by_bands(run(stable, max(luma, 1.0), 0.0, 1.0), transform.inverse)
+        return blend_mosaic(mosaic, restored, None, shares)
     # The transform is nearly a square root, so the root of the balance makes gray objects gray.
     balance = [math.sqrt(factor) for factor in check_balance(white_balance)]
     scale_sites(stable, pattern, balance)
-    chroma = np.empty_like(stable)
+    color = np.empty_like(stable)
     padded = pad(stable)
     for number, phase in enumerate(PHASES):
         row, column = phase
         noise = variances(pattern, phase, [factor**2 for factor in balance])
-        sigma = _CORRELATED * math.sqrt(sum(noise) / 3)
+        sigma = _CORRELATED * math.sqrt(sum(noise) / 3) * max(chroma, 1.0)
         share = _COLOR_SHARE / len(PHASES)
         colors = run(interpolate(padded, pattern, phase), sigma, number * share, share)
-        chroma[row::2, column::2] = colors[pattern[row][column]] - colors.mean(axis=0)
+        color[row::2, column::2] = colors[pattern[row][column]] - colors.mean(axis=0)
     del padded
-    sigma = math.sqrt(sum(balance[color] ** 2 for color in _sites(pattern)) / 4)
-    stable -= chroma
+    sigma = math.sqrt(sum(balance[site] ** 2 for row in pattern for site in row) / 4) * max(
+        luma, 1.0
+    )
+    stable -= color
     restored = run(stable, sigma, _COLOR_SHARE, 1 - _COLOR_SHARE)
     del stable
-    restored += chroma
+    restored += color
     scale_sites(restored, pattern, [1 / factor for factor in balance])
-    return by_bands(restored, transform.inverse)
+    restored = by_bands(restored, transform.inverse)
+    return blend_mosaic(mosaic, restored, pattern, shares, white_balance)
+
+
+def without_hot_pixels(
+    mosaic: FloatArray, pattern: Pattern | None, gain: float, read: float
+) -> tuple[FloatArray, int]:
+    """Return a mosaic in which hot and dead pixels are filled, and how many they are.
+
+    Parameters are as for `denoise_mosaic`.
+    """
+    stable = by_bands(mosaic, Anscombe(gain, read**2).forward)
+    step = 1 if pattern is None else 2
+    hot = find_hot_pixels(stable[np.newaxis], 1.0, step)
+    return fill_hot_pixels(mosaic[np.newaxis], hot, step)[0], int(np.count_nonzero(hot))
 
 
 def by_bands(mosaic: FloatArray, change: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -168,10 +182,10 @@ def blend_mosaic(
     noisy: FloatArray,
     denoised: FloatArray,
     pattern: Pattern | None,
-    strength: float | tuple[float, float],
+    shares: Shares,
     white_balance: Sequence[float] = (1.0, 1.0, 1.0),
 ) -> FloatArray:
-    """Put back a part of what was removed: all colors alike, or brightness and color apart.
+    """Put back a part of what was removed, of brightness and of color apart.
 
     Parameters
     ----------
@@ -179,31 +193,22 @@ def blend_mosaic(
         The mosaic before and after.
     pattern, white_balance
         As for `denoise_mosaic`.
-    strength : float or (float, float)
-        Share of the noise to remove, from 0 to 1; a pair is for brightness and color.
-
-    Raises
-    ------
-    InputError
-        If there is a pair, but no color.
+    shares : (float, float)
+        Shares of the noise of brightness and of color to remove, from 0; from 1 on, all of it.
 
     Examples
     --------
     >>> before, after = np.full((16, 16), 10.0), np.full((16, 16), 6.0)
-    >>> blend_mosaic(before, after, None, 0.5)[0, 0]
+    >>> blend_mosaic(before, after, None, (0.5, 0.5))[0, 0]
     np.float64(8.0)
     """
-    if not isinstance(strength, tuple):
-        kept = 1 - strength
-        return denoised if kept == 0 else np.asarray(denoised + kept * (noisy - denoised))
-    if pattern is None:
-        raise InputError(
-            "strength is a pair, for brightness and color, but the sensor has no colors; "
-            "give one number."
-        )
-    luma, chroma = strength
-    balance = check_balance(white_balance)
+    luma, chroma = (min(share, 1.0) for share in shares)
+    if luma == chroma == 1:
+        return denoised
     removed = noisy - denoised
+    if pattern is None or luma == chroma:
+        return np.asarray(denoised + (1 - luma) * removed)
+    balance = check_balance(white_balance)
     scale_sites(removed, pattern, balance)
     padded = pad(removed)
     for row, column in PHASES:
@@ -234,13 +239,8 @@ def check_balance(white_balance: Sequence[float]) -> list[float]:
 
 def is_bayer(pattern: Pattern) -> bool:
     """Tell whether two of the pixels are green and lie on a diagonal, with red and blue beside."""
-    colors = _sites(pattern)
-    greens = pattern[0][0] == pattern[1][1] == GREEN or pattern[0][1] == pattern[1][0] == GREEN
-    return greens and sorted(colors) == [0, 1, 1, 2]
-
-
-def _sites(pattern: Pattern) -> Iterator[int]:
-    return (color for row in pattern for color in row)
+    (a, b), (c, d) = pattern
+    return sorted((a, b, c, d)) == [0, 1, 1, 2] and (a == d or b == c)
 
 
 def _check(mosaic: FloatArray, gain: float, read: float) -> None:

@@ -20,6 +20,9 @@ from nlnet.raw.mosaic import SMALLEST_SIDE, is_bayer
 if TYPE_CHECKING:
     import rawpy
 
+LARGEST = 65535
+"""The largest number of 16 bits."""
+
 
 @contextlib.contextmanager
 def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
@@ -80,10 +83,14 @@ def errors_of(source: Source, complaints: Sequence[str] = ()) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sensor:
-    """The mosaic and what LibRaw knows of it; black is 0 here."""
+    """The mosaic and what LibRaw knows of it; black is 0 here.
+
+    `black` is what was subtracted at the first 2x2 pixels.
+    """
 
     mosaic: npt.NDArray[np.float32]
     pattern: Pattern | None
+    black: npt.NDArray[np.int64]
     white: float
     white_balance: tuple[float, float, float]
 
@@ -98,15 +105,33 @@ class Sensor:
                 f"{source.name!r} has {visible.shape[1]}x{visible.shape[0]} pixels, but must have "
                 f"at least {SMALLEST_SIDE}x{SMALLEST_SIDE}."
             )
-        mosaic = visible.astype(np.float32)
-        black = raw.black_level_per_channel
-        for row, column in PHASES:
-            index = 0 if indices is None else indices[row, column]
-            mosaic[row::2, column::2] -= black[index]
-        white = float(raw.white_level) - min(black)
+        levels = np.asarray(raw.black_level_per_channel)
+        black = levels[np.zeros((2, 2), int) if indices is None else indices]
+        white = float(raw.white_level) - min(levels)
         if white <= 0:
             raise FileError(f"Cannot read {source.name!r}: its white level is below black.")
-        return cls(mosaic, pattern, white, _white_balance(raw))
+        mosaic = visible.astype(np.float32)
+        for row, column in PHASES:
+            mosaic[row::2, column::2] -= black[row, column]
+        return cls(mosaic, pattern, black, white, _white_balance(raw))
+
+    def numbers_of(
+        self, mosaic: npt.NDArray[np.float32], raw: rawpy.RawPy
+    ) -> npt.NDArray[np.uint16]:
+        """Return all pixels of the sensor with a denoised mosaic, as the numbers of the file.
+
+        They are rounded up or down at random, so that flat areas keep their brightness and get no
+        steps.
+        """
+        random = np.random.default_rng(0)
+        width = mosaic.shape[1]
+        black = np.tile(self.black, (1, width // 2 + 1))[:, :width]
+        whole = np.array(raw.raw_image)
+        top, left = raw.sizes.top_margin, raw.sizes.left_margin
+        for row, values in enumerate(mosaic):
+            numbers = np.floor(values + black[row % 2] + random.random(width, np.float32))
+            whole[top + row, left : left + width] = numbers.clip(0, LARGEST)
+        return whole
 
     def sigma(self, noise: tuple[float, float]) -> float:
         """Return the standard deviation of the noise at a quarter of white."""
