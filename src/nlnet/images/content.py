@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import io
+import math
 import mmap
 import os
 import stat
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias, overload
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.errors import FileError, InputError, cannot
+from nlnet.errors import FileError, InputError, NLNetError, cannot
 from nlnet.images.metadata import Metadata
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -77,6 +78,16 @@ class ImageFile:
         if orientation in (2, 3, 6, 7):
             pixels = pixels[:, ::-1]
         return pixels
+
+
+def joined(pages: Sequence[ImageFile]) -> Array:
+    """Return pages as one array, with the axes of the file that they are from."""
+    arrays = [page.pixels if page.alpha is None else page.bands for page in pages]
+    leading = pages[0].leading
+    if math.prod(leading) != len(pages):
+        leading = (len(pages),)
+    stacked: Array = np.stack(arrays).reshape(*leading, *arrays[0].shape)
+    return stacked
 
 
 class Pages(Sequence[ImageFile]):
@@ -142,6 +153,16 @@ class Source:
         with self.open() as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data
 
+    @contextlib.contextmanager
+    def reading(self, kind: str) -> Iterator[None]:
+        """Turn whatever a library raises of a damaged file into a sentence."""
+        try:
+            yield
+        except (NLNetError, MemoryError):
+            raise
+        except Exception as error:
+            raise self.damaged(kind, error) from error
+
     def damaged(self, kind: str, reason: object = "") -> FileError:
         """Return the error that says so."""
         # Libraries may quote the file itself, which can be anything.
@@ -187,9 +208,7 @@ class Source:
             with self.open() as stream:
                 stream.seek(start)
                 data = stream.read(size)
-            try:
+            with self.reading(kind):
                 return decode(data)
-            except (ValueError, OverflowError) as error:
-                raise self.damaged(kind, error) from error
 
         return Pages(1, read)

@@ -11,7 +11,7 @@ import numpy as np
 
 import nlnet
 from nlnet.errors import InputError
-from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.images.content import ImageFile, Pages, Source, joined
 from nlnet.images.libraries import need
 from nlnet.images.metadata import Metadata, Part
 from nlnet.images.writing import PLAIN, WritingOptions
@@ -26,13 +26,10 @@ class FitsCodec:
         """Check the headers, and return the planes of the first image."""
         fits = _astropy(f"Cannot read {source.name!r}: ")
         data = stream.read()
-        try:
+        with source.reading(_NAME):
             hdus = fits.open(io.BytesIO(data), memmap=False, lazy_load_hdus=False)
             number = _image_number(hdus)
             shape: tuple[int, ...] = () if number is None else hdus[number].shape
-        # Astropy does not check all that it reads: damaged files raise whatever comes of them.
-        except Exception as error:
-            raise source.damaged(_NAME, error) from error
         if number is None:
             raise InputError(
                 f"{source.name!r} is a FITS file without an image of two axes or more."
@@ -42,10 +39,8 @@ class FitsCodec:
         leading = shape[:-2]
 
         def decode(index: int) -> ImageFile:
-            try:
+            with source.reading(_NAME):
                 plane = hdus[number].data.reshape(-1, *shape[-2:])[index]
-            except Exception as error:
-                raise source.damaged(_NAME, error) from error
             pixels = np.ascontiguousarray(plane, plane.dtype.newbyteorder("="))
             return ImageFile(pixels, metadata=metadata, leading=leading)
 
@@ -54,11 +49,7 @@ class FitsCodec:
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file: that which the pages are from, with other pixels."""
         fits = _astropy()
-        first = pages[0]
-        leading = first.leading if math.prod(first.leading) == len(pages) else (len(pages),)
-        pixels = np.stack([page.pixels for page in pages])
-        pixels = pixels.reshape(*leading, *first.pixels.shape)
-        metadata = first.metadata
+        pixels, metadata = joined(pages), pages[0].metadata
         hdus: Any = fits.HDUList([fits.PrimaryHDU()])
         if metadata is not None and metadata.origin == _NAME:
             hdus = fits.open(io.BytesIO(metadata.parts[0].data), memmap=False, lazy_load_hdus=False)

@@ -66,14 +66,16 @@ class PhotoCodec(abc.ABC):
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the size, and return the only page."""
         library = self.need(f"Cannot read {source.name!r}: ")
-        photo = self._try(source, lambda: self.open(library, stream.read()))
+        with source.reading(self.name):
+            photo = self.open(library, stream.read())
         source.check_pixels(photo.width, photo.height, max_pixels)
         metadata = photo.metadata.cleaned()
         if metadata.exif is not None:
             metadata = dataclasses.replace(metadata, exif=exif.set_upright(metadata.exif))
 
         def decode(index: int) -> ImageFile:
-            bands = self._try(source, photo.decode)
+            with source.reading(self.name):
+                bands = photo.decode()
             bands = bands.reshape(*bands.shape[:2], -1)
             return ImageFile.of_bands(bands, metadata=metadata, notes=metadata.notes)
 
@@ -82,15 +84,6 @@ class PhotoCodec(abc.ABC):
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
         raise InputError(f"{self.name} files are read, but not written.")
-
-    def _try(self, source: Source, work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        except MemoryError:
-            raise
-        # What these libraries raise for a damaged file is not said anywhere.
-        except Exception as error:
-            raise source.damaged(self.name, error) from error
 
 
 class HeicCodec(PhotoCodec):

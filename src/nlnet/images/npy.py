@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.errors import InputError, NLNetError
-from nlnet.images.content import ImageFile, Pages, Source
+from nlnet.errors import InputError
+from nlnet.images.content import ImageFile, Pages, Source, joined
 from nlnet.images.ifd import ByteOrder
 from nlnet.images.metadata import Metadata, Part
 from nlnet.images.writing import PLAIN, WritingOptions
@@ -69,7 +69,7 @@ class NpyCodec:
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file with one array, in the byte order it had."""
         stream = io.BytesIO()
-        np.lib.format.write_array(stream, _joined(pages))
+        np.lib.format.write_array(stream, _in_file_order(pages))
         return stream.getvalue()
 
 
@@ -78,24 +78,18 @@ class NpzCodec(NpyCodec):
 
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Unpack the only array, whose pixels all count as those of one image."""
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                names = archive.namelist()
-                if len(names) != 1:
-                    raise InputError(
-                        f"{source.name!r} holds {len(names)} arrays ({', '.join(names[:10])}), but "
-                        "must hold one; write the others to a file of their own."
-                    )
-                with archive.open(names[0]) as member:
-                    layout = _read_layout(source, member)
-                rows = layout.page[0] * math.prod(layout.leading)
-                source.check_pixels(layout.page[1], rows, max_pixels)
-                unpacked = Source(source.name, data=archive.read(names[0]))
-        except NLNetError:
-            raise
-        # What zipfile raises of a damaged archive is not said anywhere.
-        except Exception as error:
-            raise source.damaged("npz", error) from error
+        with source.reading("npz"), zipfile.ZipFile(stream) as archive:
+            names = archive.namelist()
+            if len(names) != 1:
+                raise InputError(
+                    f"{source.name!r} holds {len(names)} arrays ({', '.join(names[:10])}), but "
+                    "must hold one; write the others to a file of their own."
+                )
+            with archive.open(names[0]) as member:
+                layout = _read_layout(source, member)
+            rows = layout.page[0] * math.prod(layout.leading)
+            source.check_pixels(layout.page[1], rows, max_pixels)
+            unpacked = Source(source.name, data=archive.read(names[0]))
         pages = super().read(unpacked, io.BytesIO(unpacked.data), max_pixels)
         name = Part("", names[0].removesuffix(".npy").encode())
 
@@ -114,33 +108,24 @@ class NpzCodec(NpyCodec):
         name = "arr_0"
         if metadata is not None and metadata.origin == "npz":
             name = metadata.parts[0].data.decode()
-        arrays: dict[str, Any] = {name: _joined(pages)}
+        arrays: dict[str, Any] = {name: _in_file_order(pages)}
         np.savez_compressed(stream, **arrays)
         return stream.getvalue()
 
 
-def _joined(pages: Sequence[ImageFile]) -> Array:
-    """Return the pages as one array, with the axes and the byte order of the file they are from."""
-    first = pages[0]
-    arrays = [page.pixels if page.alpha is None else page.bands for page in pages]
-    leading = first.leading
-    if math.prod(leading) != len(pages) or (len(pages) > 1 and not leading):
-        leading = (len(pages),)
-    array: Array = np.stack(arrays).reshape(*leading, *arrays[0].shape)
-    metadata = first.metadata
-    if metadata is not None and metadata.origin in ("npy", "npz"):
-        array = array.astype(array.dtype.newbyteorder(metadata.byte_order))
-    return array
+def _in_file_order(pages: Sequence[ImageFile]) -> Array:
+    """Return the pages as one array, in the byte order of the file they are from."""
+    array, metadata = joined(pages), pages[0].metadata
+    if metadata is None or metadata.origin not in ("npy", "npz"):
+        return array
+    return array.astype(array.dtype.newbyteorder(metadata.byte_order))
 
 
 def _read_layout(source: Source, stream: Any) -> _Layout:
-    try:
+    with source.reading("npy"):
         shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(stream)](stream)
-    # What a mangled header raises depends on where the mangling is.
-    except Exception as error:
-        raise source.damaged("npy", "its header is wrong") from error
-    if any(side < 0 for side in shape):
-        raise source.damaged("npy", f"its header says the shape {shape}")
+        if any(side < 0 for side in shape):
+            raise ValueError(f"its header says the shape {shape}")
     if dtype.name not in _DTYPES:
         raise InputError(
             f"{source.name!r} holds {dtype} values, but must hold one of {', '.join(_DTYPES)}."

@@ -78,15 +78,13 @@ class TiffCodec(VipsCodec):
 
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the kind of image, and return its pages, which are decoded one by one."""
-        try:
+        with source.reading(self.name):
             layout, offset = read_layout(stream)
             offsets = page_offsets(stream, layout, offset, _MOST_PAGES)
             directories = [read_directory(stream, layout, at, _KIND_TAGS) for at in offsets]
             kinds = [_Kind(Tags(layout, entries)) for entries in directories]
-        except _ERRORS as error:
-            raise source.damaged(self.name) from error
-        if not kinds:
-            raise source.damaged(self.name, "it has no pages")
+            if not kinds:
+                raise ValueError("it has no pages")
         numbers = [n for n, each in enumerate(kinds) if not each.reduced] or [0]
         kind = kinds[numbers[0]]
         _check_kind(source, kind)
@@ -130,11 +128,8 @@ class TiffCodec(VipsCodec):
     ) -> VipsImage:
         if not kind.repacked:
             return self.load(source, page=number)
-        try:
-            with source.open() as stream:
-                files = list(tiff_planes.repack(stream, layout, offsets[number]))
-        except _ERRORS as error:
-            raise source.damaged(self.name, error) from error
+        with source.reading(self.name), source.open() as stream:
+            files = list(tiff_planes.repack(stream, layout, offsets[number]))
         planes = [self.load(Source(source.name, data=data)) for data in files]
         if not kind.rearranged:
             return planes[0]

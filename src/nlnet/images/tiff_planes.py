@@ -35,19 +35,12 @@ def zstd(reading: str = "") -> Any:
 
 
 def _unpack_zstd(data: bytes, size: int) -> bytes:
-    module = zstd()
-    try:
-        unpacked: bytes = module.ZstdDecompressor().decompress(data, max_length=size)
-    except module.ZstdError as error:
-        raise ValueError(_WRONG) from error
+    unpacked: bytes = zstd().ZstdDecompressor().decompress(data, max_length=size)
     return unpacked
 
 
 def _unpack_lzma(data: bytes, size: int) -> bytes:
-    try:
-        return lzma.LZMADecompressor().decompress(data, max_length=size)
-    except lzma.LZMAError as error:
-        raise ValueError(_WRONG) from error
+    return lzma.LZMADecompressor().decompress(data, max_length=size)
 
 
 ZSTD = (34926, 50000)
@@ -61,10 +54,7 @@ DECOMPRESSORS: dict[int, Callable[[bytes, int], bytes]] = {
 def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:
     """Yield a page as files that libvips reads: one for each plane, of doubles the single bytes.
 
-    Raises
-    ------
-    ValueError
-        If the page is damaged.
+    Damaged pages raise ValueError, or what the libraries raise.
     """
     tags = Tags(layout, read_directory(stream, layout, offset, tag.STORAGE))
     tiled = tag.TILE_OFFSETS in tags
