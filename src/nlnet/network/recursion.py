@@ -16,7 +16,8 @@ tested against both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 from nlnet.arrays import Box, ReadRows, WriteRows
 from nlnet.engine import tasks
@@ -90,7 +91,8 @@ def denoise_rows(
     """
     check_size(*shape[1:], config)
     network = prepare(config, stages, refinement)
-    tile_rows = _choose_tile_rows(network, shape, config, threads, max_memory)
+    needed = functools.partial(_memory_needed, network, shape, config, threads)
+    tile_rows = _choose_tile_rows(needed, shape[2], max_memory)
     options = {"threads": threads, "tile_rows": tile_rows, "progress": progress}
     tasks.denoise(network, read, write, shape, box=box, **options)  # type: ignore[arg-type]
 
@@ -98,27 +100,20 @@ def denoise_rows(
 def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: int | None) -> int:
     """Return the smallest `max_memory` that :func:`denoise_rows` accepts, in float32."""
     check_size(*shape[1:], config)
-    network = prepare_blank(config)
-    return _memory_needed(network, shape, config, threads, LOW_TILES[-1])
+    return _memory_needed(prepare_blank(config), shape, config, threads, LOW_TILES[-1])
 
 
-def _choose_tile_rows(
-    network: EngineNetwork,
-    shape: tuple[int, int, int],
-    config: NetworkConfig,
-    threads: int | None,
-    max_memory: int | None,
-) -> int:
+def _choose_tile_rows(needed: Callable[[int], int], width: int, max_memory: int | None) -> int:
     """Return the largest height of tiles that fits into `max_memory` bytes."""
-    for tile_rows in (tasks.default_tile_rows(), *LOW_TILES):
-        if max_memory is None:
-            return tile_rows
-        needed = _memory_needed(network, shape, config, threads, tile_rows)
-        if needed <= max_memory:
+    heights = (tasks.default_tile_rows(), *LOW_TILES)
+    if max_memory is None:
+        return heights[0]
+    for tile_rows in heights:
+        if needed(tile_rows) <= max_memory:
             return tile_rows
     raise InputError(
-        f"max_memory is {max_memory} bytes, but an image {shape[2]} pixels wide takes at least "
-        f"{needed}; raise it (--max-memory of the command), or leave it out."
+        f"max_memory is {max_memory} bytes, but an image {width} pixels wide takes at least "
+        f"{needed(heights[-1])}; raise it (--max-memory of the command), or leave it out."
     )
 
 
