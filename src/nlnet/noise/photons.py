@@ -50,15 +50,22 @@ found."""
 _FEW = 0.02
 """Share of the blocks that may be brighter, or darker, than where growth is looked for: stars."""
 
-_GROWTH = 1.25
-"""Times that photon noise grows over the image, at least; what grows less is white."""
+_GROWTH = 1.2
+"""Times that photon noise grows over the image, at least, both to the eye and in flat blocks; what
+grows less is white."""
 
 _DARKEST = 6.0
 """Standard deviations of the read noise that values may lie below black."""
 
 _frequency = np.add.outer(np.arange(_SIDE), np.arange(_SIDE)).ravel()
-_LOW = (_frequency >= 1) & (_frequency <= 5)
+_LOW = (_frequency >= 1) & (_frequency <= 8)
+_MIDDLE = (_frequency >= 6) & (_frequency <= 8)
 _HIGH = _frequency >= 9
+_HIGHEST = _frequency >= 11
+
+_FLAT = 0.25
+"""The spectrum of noise is flat, that of texture falls: a bin counts for half if middle frequencies
+have more power than the highest by this share, and for hardly anything if by twice as much."""
 
 
 def find_photons(sample: Sample, line: tuple[float, float] | None = None) -> Photon | None:
@@ -84,7 +91,8 @@ def find_photons(sample: Sample, line: tuple[float, float] | None = None) -> Pho
         if line is not None:
             low, high = (float(end) for end in np.quantile(blocks.means, (_FEW, 1 - _FEW)))
             both = ((level.gain, level.offset), line)
-            grows = grows or min(_growth(each, (low, high)) for each in both) > _GROWTH
+            eye, flat = (_growth(each, (low, high)) for each in both)
+            grows = grows or min(eye, flat) > _GROWTH
         levels.append(_in_image(level, sample))
     return Photon(tuple(levels)) if grows else None
 
@@ -124,11 +132,11 @@ def _cut_blocks(planes: Sequence[Array], limit: float) -> Blocks:
 
 
 class _Bin(NamedTuple):
-    """The calmest blocks of one brightness: their mean value, their noise, how many they are."""
+    """The calmest blocks of one brightness: their mean value, their noise, how many count."""
 
     intensity: float
     variance: float
-    calm: int
+    calm: float
 
 
 def fit_photons(blocks: Blocks, black: float) -> Level | None:
@@ -174,8 +182,11 @@ def _bins(blocks: Blocks) -> Iterator[_Bin]:
         power = blocks.power[members]
         count = max(_LEAST // 2, int(_CALM * len(members)))
         chosen = np.argpartition(power[:, _LOW].mean(axis=1), count - 1)[:count]
-        variance = float(power[chosen][:, _HIGH].mean(dtype=np.float64))
-        yield _Bin(float(blocks.means[members[chosen]].mean()), variance, count)
+        spectrum = power[chosen].mean(axis=0, dtype=np.float64)
+        middle, high, highest = (spectrum[band].mean() for band in (_MIDDLE, _HIGH, _HIGHEST))
+        excess = max(middle / max(highest, 1e-9) - 1, 0.0)
+        intensity = float(blocks.means[members[chosen]].mean())
+        yield _Bin(intensity, float(high), count / (1 + (excess / _FLAT) ** 4))
 
 
 def _fit_line(intensity: FloatArray, variance: FloatArray, calm: FloatArray) -> tuple[float, float]:
