@@ -106,6 +106,7 @@ _AVIF = AvifCodec("AVIF", "heifload", "heifsave", {"compression": "av1"})
 _AVIF_START = rb".{4}ftyp(avi[fs]|mif1.{4}(.{4}){0,2}avif)"
 _GIF = GifCodec("GIF", "gifload", "gifsave", {"dither": 0.0, "effort": 10})
 _HEIC_START, _JXL_START = rb".{4}ftyp(hei|hev|mif1|msf1)", rb"\xff\x0a|\0\0\0\x0cJXL "
+_NPZ_START = rb"PK\x03\x04.{26}[^\0]{1,200}?\.npy"
 _JXL_DEPTHS = ("uint8", "uint16", "float32")
 _RGB = functools.partial(Format, metadata=_NO_IPTC, gray=False)
 _BARE = functools.partial(Format, metadata=())
@@ -130,7 +131,7 @@ FORMATS = (
     _PLAIN("PPM", (".ppm",), rb"P[36]\s", channels=(3,)),
     _PLAIN("PNM", (".pnm",), rb"P[12456]\s"),
     _BARE("npy", (".npy",), rb"\x93NUMPY", NpyCodec(), _ALL, stacks=True, white=True),
-    _BARE("npz", (".npz",), rb"PK\x03\x04", NpzCodec(), _ALL, stacks=True, white=True, exact=False),
+    _BARE("npz", (".npz",), _NPZ_START, NpzCodec(), _ALL, stacks=True, white=True, exact=False),
     _FITS(
         "FITS", (".fits", ".fit", ".fts"), rb"SIMPLE  =", FitsCodec(), channels=(1,), alpha=False
     ),
@@ -140,36 +141,28 @@ SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 """Suffixes of the files that can be read and written, in lower case."""
 
 _SIGNATURE_BYTES = 256
-_CONVERT = "convert it to PNG, TIFF or JPEG"
-_OTHERS: dict[str, tuple[bytes, tuple[str, ...]]] = {
-    "JPEG 2000": (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", (".jp2", ".j2k", ".jpx")),
-    "PSD": (rb"8BPS", (".psd",)),
-    "OpenEXR": (rb"v/1\x01", (".exr",)),
-    "Radiance HDR": (rb"#\?RADIANCE|#\?RGBE", (".hdr",)),
-    "PDF": (rb"%PDF", (".pdf",)),
-    "SVG": (rb"<svg|<\?xml.*<svg", (".svg",)),
-    "PAM": (rb"P7\s", (".pam",)),
-    "PFM": (rb"P[Ff]\s", (".pfm",)),
-    "HDF5": (rb"\x89HDF\r\n\x1a\n", (".h5", ".hdf5")),
-    "MRC": (rb".{208}MAP[ \0]", (".mrc",)),
-    "DICOM": (rb".{128}DICM", (".dcm",)),
-    "CZI": (rb"ZISRAWFILE", (".czi",)),
-    "ND2": (rb"\xda\xce\xbe\x0a", (".nd2",)),
-    "LIF": (rb"\x70\0\0\0.{4}\x2a", (".lif",)),
+_OTHERS: dict[str, tuple[bytes, tuple[str, ...], str | None]] = {
+    "JPEG 2000": (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", (".jp2", ".j2k", ".jpx"), None),
+    "PSD": (rb"8BPS", (".psd",), None),
+    "OpenEXR": (rb"v/1\x01", (".exr",), None),
+    "Radiance HDR": (rb"#\?RADIANCE|#\?RGBE", (".hdr",), None),
+    "PDF": (rb"%PDF", (".pdf",), None),
+    "SVG": (rb"<svg|<\?xml.*<svg", (".svg",), None),
+    "PAM": (rb"P7\s", (".pam",), None),
+    "PFM": (rb"P[Ff]\s", (".pfm",), None),
+    "HDF5": (rb"\x89HDF\r\n\x1a\n", (".h5", ".hdf5"), "h5py.File({name})['DATASET'][()]"),
+    "MRC": (rb".{208}MAP[ \0]", (".mrc",), "mrcfile.read({name})"),
+    "DICOM": (rb".{128}DICM", (".dcm",), "pydicom.dcmread({name}).pixel_array"),
+    "CZI": (rb"ZISRAWFILE", (".czi",), "czifile.imread({name})"),
+    "ND2": (rb"\xda\xce\xbe\x0a", (".nd2",), "nd2.imread({name})"),
+    "LIF": (rb"\x70\0\0\0.{4}\x2a", (".lif",), "liffile.imread({name})"),
 }
-"""Formats that are not read, so that messages can name them: how files begin, and names end."""
+"""Formats that are not read, so that messages can name them.
 
-LIBRARIES = {
-    "HDF5": "h5py.File({name})['DATASET'][()]",
-    "MRC": "mrcfile.read({name})",
-    "DICOM": "pydicom.dcmread({name}).pixel_array",
-    "CZI": "czifile.imread({name})",
-    "ND2": "nd2.imread({name})",
-    "LIF": "liffile.imread({name})",
-}
-"""How Python libraries read some of them as arrays."""
+How files begin, how names end, and how a Python library reads them as arrays, if one does.
+"""
 
-OTHER_SUFFIXES = tuple(suffix for _, suffixes in _OTHERS.values() for suffix in suffixes)
+OTHER_SUFFIXES = tuple(suffix for _, suffixes, _ in _OTHERS.values() for suffix in suffixes)
 """Suffixes of images that are not read, in lower case."""
 
 
@@ -232,19 +225,16 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
     for known in FORMATS:
         if re.match(known.signature, start, re.DOTALL):
             return known
-    for name, (signature, _) in _OTHERS.items():
+    for name, (signature, _, call) in _OTHERS.items():
         if re.match(signature, start, re.DOTALL):
-            way = _in_python(name, source) if name in LIBRARIES else _CONVERT
+            way = "convert it to PNG, TIFF or JPEG"
+            if call is not None:
+                line = f"stack = {call.format(name=repr(source.name))}"
+                library = call.partition(".")[0]
+                way = f"with the library {library}, in Python: {line}; nlnet.denoise_stack(stack)"
             raise FileError(f"Cannot read {source.name!r}: {name} files are not supported; {way}.")
     names = ", ".join(known.name for known in FORMATS)
     raise FileError(f"Cannot read {source.name!r}: it is none of {names}.")
-
-
-def _in_python(name: str, source: Source) -> str:
-    """Say how the array of a file gets into nlnet."""
-    call = LIBRARIES[name].format(name=repr(source.name))
-    library = call.partition(".")[0]
-    return f"in Python, with the library {library}: stack = {call}; nlnet.denoise_stack(stack)"
 
 
 def _rawpy_hint() -> str:

@@ -11,7 +11,6 @@ import io
 import math
 import os
 import sys
-import zipfile
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -78,6 +77,8 @@ class NpzCodec(NpyCodec):
 
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Unpack the only array, whose pixels all count as those of one image."""
+        import zipfile  # only where it is needed: it takes milliseconds
+
         with source.reading("npz"), zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
             if len(names) != 1:

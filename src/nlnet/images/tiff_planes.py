@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import lzma
 import math
 import zlib
 from collections.abc import Callable, Iterator
@@ -40,6 +39,8 @@ def _unpack_zstd(data: bytes, size: int) -> bytes:
 
 
 def _unpack_lzma(data: bytes, size: int) -> bytes:
+    import lzma  # only where it is needed: it takes milliseconds
+
     return lzma.LZMADecompressor().decompress(data, max_length=size)
 
 

@@ -395,25 +395,6 @@ class Camera(Noise):
         return (Level(read=self.sigma),)
 
     @property
-    def gain(self) -> float | None:
-        """Values per photon; None unless one number holds for all channels."""
-        return self._common("gain")
-
-    @property
-    def read(self) -> float | None:
-        """Standard deviation in the dark; None unless one number holds for all channels."""
-        return self._common("read")
-
-    @property
-    def black(self) -> float | None:
-        """The value of no light; None unless one number holds for all channels."""
-        return self._common("black")
-
-    def _common(self, name: str) -> float | None:
-        values = {getattr(level, name, None) for level in self.levels}
-        return values.pop() if len(values) == 1 else None
-
-    @property
     def octaves(self) -> tuple[float, ...]:
         """Correlation of luma on average: see :meth:`even`; 0 where nothing is removed."""
         means = self.strengths[0].mean(axis=(1, 2), dtype=np.float64) / self.sigma
