@@ -197,9 +197,9 @@ def test_exif_of_cr3(tmp_path: Path) -> None:
         box(b"CMT3", {1: Entry(3, b"\7\0")}),
         box(b"CMT4", {0: Entry(1, b"\2\3\0\0")}),
     ]
-    path = tmp_path / "a.cr3"
+    path, raw = tmp_path / "a.cr3", rawpy.RawPy()
     path.write_bytes(struct.pack(">I", 24) + b"ftypcrx \0\0\0\1crx isom" + b"".join(boxes))
-    found = read_exif(Source.of_path(path), None)
+    found = read_exif(Source.of_path(path), raw)
     assert found is not None
     assert found.tags.data(271) == b"Canon\0"
     assert 256 not in found.tags
@@ -209,7 +209,7 @@ def test_exif_of_cr3(tmp_path: Path) -> None:
     assert found.data.find(inner[37500].data) == 8
     assert found.tags.entries[34853].directory
     path.write_bytes(struct.pack(">I", 24) + b"ftypcrx " + bytes(500))
-    assert read_exif(Source.of_path(path), None) is None
+    assert read_exif(Source.of_path(path), raw) is None
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -24,25 +23,18 @@ def caught_complaints(complaints: list[str]) -> Iterator[None]:
     """
     with _lock, tempfile.TemporaryFile() as caught:
         try:
-            sys.stderr.flush()
             original = os.dup(_STDERR)
-        except (OSError, ValueError, AttributeError):  # there is no standard error to keep clean
+        except OSError:  # there is no standard error to keep clean
             yield
             return
         try:
             os.dup2(caught.fileno(), _STDERR)
             yield
         finally:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stderr.flush()
             os.dup2(original, _STDERR)
             os.close(original)
             caught.seek(0)
             written = caught.read()
             complaints.extend(match[1].decode("ascii") for match in _COMPLAINT.finditer(written))
-            _pass_on(_COMPLAINT.sub(b"", written))
-
-
-def _pass_on(written: bytes) -> None:
-    while written:
-        written = written[os.write(_STDERR, written) :]
+            with open(_STDERR, "wb", closefd=False) as stderr:
+                stderr.write(_COMPLAINT.sub(b"", written))

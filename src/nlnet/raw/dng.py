@@ -80,17 +80,8 @@ def encode_dng(
     if picture.ndim == 2:
         picture = np.dstack([picture] * 3)
     copy = None if found is None else copy_with(found.data, mosaic, picture)
-    return copy or new_dng(raw, sensor, found, mosaic, picture)
-
-
-def new_dng(
-    raw: rawpy.RawPy,
-    sensor: Sensor,
-    found: Exif | None,
-    mosaic: npt.NDArray[np.uint16],
-    picture: Array,
-) -> bytes:
-    """Return a DNG that is no copy; the preview is as the sensor was held."""
+    if copy is not None:
+        return copy
     file = TiffBytes(Layout(found.tags.layout.order if found else "<"))
     pixels = mosaic.astype(f"{file.layout.order}u2").tobytes()
     values = _strip(file.add(pixels), pixels, mosaic.shape)

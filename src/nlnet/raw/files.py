@@ -13,14 +13,7 @@ from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
 from nlnet.denoising.devices import CPU
 from nlnet.errors import InputError
-from nlnet.images import (
-    MAX_PIXELS,
-    ImageFile,
-    WritingOptions,
-    check_format,
-    losses,
-    write_image,
-)
+from nlnet.images import MAX_PIXELS, ImageFile, WritingOptions, check_format, losses, write_image
 from nlnet.images.content import Source
 from nlnet.images.formats import format_of
 from nlnet.images.writing import PLAIN
@@ -128,8 +121,9 @@ def denoise_raw_file(
     with opened(source, settings.max_pixels) as raw:
         sensor = Sensor.of(origin, raw)
         _check_target(target, sensor, bits, settings.writing)
-        half = as_dng and not keep_before  # LibRaw cannot go back to the full size
-        picture = _Picture(origin, raw, sensor, settings.development, bits, half=half)
+        picture = _Picture(origin, raw, sensor, settings.development, bits)
+        # For a preview it is enough; but from there LibRaw does not go back to the full size.
+        picture.parameters["half_size"] = as_dng and not keep_before
         before = picture.develop() if keep_before else None
         noise = _given(settings.noise) or estimate_mosaic_noise(
             sensor.mosaic, sensor.pattern, sensor.white
@@ -152,14 +146,7 @@ class _Picture:
     """A raw file that can be developed, as it is or with another mosaic."""
 
     def __init__(
-        self,
-        source: Source,
-        raw: rawpy.RawPy,
-        sensor: Sensor,
-        development: Development,
-        bits: int,
-        *,
-        half: bool,
+        self, source: Source, raw: rawpy.RawPy, sensor: Sensor, development: Development, bits: int
     ) -> None:
         self._source = source
         self._raw = raw
@@ -168,15 +155,14 @@ class _Picture:
         largest = float(sensor.mosaic.max())
         adjusted = _ADJUSTED * sensor.white < largest < sensor.white
         self._white = largest if adjusted else sensor.white
-        self._parameters: dict[str, Any] = {
+        self.parameters: dict[str, Any] = {
             **development.parameters(),
             "output_bps": bits,
-            "half_size": half,
             "adjust_maximum_thr": 0.0,
             "user_sat": round(self._white),
         }
         color = None if sensor.pattern is None else development.output_color
-        self.exif = read_exif(source, _thumbnail(raw))
+        self.exif = read_exif(source, raw)
         self._metadata = metadata_of(self.exif, color)
 
     def put_back(self, mosaic: npt.NDArray[np.float32]) -> None:
@@ -186,7 +172,7 @@ class _Picture:
         black = round(-low * scale)
         scaled = by_bands(mosaic, lambda rows: np.rint(rows * scale + black))
         self._raw.raw_image_visible[:] = scaled.clip(0, LARGEST, out=scaled)
-        self._parameters |= {
+        self.parameters |= {
             "user_black": black,
             "user_cblack": [0, 0, 0, 0],
             # LibRaw takes black away before it looks at this.
@@ -196,7 +182,7 @@ class _Picture:
     def develop(self) -> ImageFile:
         """Let LibRaw make the picture, upright."""
         with errors_of(self._source):
-            pixels: Array = self._raw.postprocess(**self._parameters)
+            pixels: Array = self._raw.postprocess(**self.parameters)
         if pixels.shape[-1] == 1:
             pixels = pixels[..., 0]
         return ImageFile(np.array(pixels), metadata=self._metadata)
@@ -248,17 +234,6 @@ def _given(noise: Noise | None) -> tuple[float, float] | None:
             "and a read noise, black being 0."
         )
     return noise.levels[0].gain, noise.levels[0].read
-
-
-def _thumbnail(raw: rawpy.RawPy) -> bytes | None:
-    """Return the JPEG file inside of a raw file, None if there is none to be read."""
-    import rawpy
-
-    try:
-        thumbnail = raw.extract_thumb()
-    except (rawpy.LibRawError, RuntimeError, OSError, NotImplementedError):
-        return None
-    return bytes(thumbnail.data) if thumbnail.format == rawpy.ThumbFormat.JPEG else None
 
 
 def _check_target(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyvips
 
@@ -14,6 +14,9 @@ from nlnet.images.ifd import LONG, UNDEFINED, Entry, Tags, read_directory, read_
 from nlnet.images.libvips import get_field
 from nlnet.images.metadata import Metadata
 from nlnet.raw.development import OUTPUT_COLORS
+
+if TYPE_CHECKING:
+    import rawpy
 
 _TIFF_STARTS = (b"II", b"MM")
 _CR3 = b"ftypcrx "
@@ -29,22 +32,18 @@ class Exif(NamedTuple):
     data: bytes
 
 
-def read_exif(source: Source, thumbnail: bytes | None) -> Exif | None:
+def read_exif(source: Source, raw: rawpy.RawPy) -> Exif | None:
     """Return the EXIF of a raw file, None if there is none.
 
-    Parameters
-    ----------
-    source : Source
-        The raw file; most are TIFF files in their structure, with EXIF as those have it.
-    thumbnail : bytes or None
-        The JPEG file inside it; its EXIF is used if the raw file has no EXIF itself.
+    Most raw files are TIFF files in their structure, with EXIF as those have it; Canon's CR3 has a
+    TIFF structure for each directory; of others, EXIF is that of the JPEG file inside.
     """
     with source.open() as stream:
         data = stream.read()
     if data[4:12] == _CR3:
         return _of_cr3(data)
     if data[:2] not in _TIFF_STARTS:
-        data = _of_jpeg(thumbnail)
+        data = _of_thumbnail(raw)
     try:
         stream = io.BytesIO(data)
         layout, offset = read_layout(stream)
@@ -70,7 +69,7 @@ def metadata_of(found: Exif | None, output_color: str | None) -> Metadata:
 
 
 def _of_cr3(data: bytes) -> Exif | None:
-    """Return the EXIF of Canon's CR3, which has a TIFF structure for each of its directories."""
+    """Return the EXIF of Canon's CR3 from its boxes for main, photo, maker and place."""
 
     def box(name: bytes) -> bytes:
         place = data.find(name)
@@ -90,12 +89,15 @@ def _of_cr3(data: bytes) -> Exif | None:
     return Exif(Tags(main.layout, entries), notes)
 
 
-def _of_jpeg(thumbnail: bytes | None) -> bytes:
-    if thumbnail is None:
-        return b""
+def _of_thumbnail(raw: rawpy.RawPy) -> bytes:
+    import rawpy
+
     try:
-        header = pyvips.Image.jpegload_buffer(thumbnail)
-    except pyvips.Error:
+        thumbnail = raw.extract_thumb()
+        if thumbnail.format != rawpy.ThumbFormat.JPEG:
+            return b""
+        header = pyvips.Image.jpegload_buffer(bytes(thumbnail.data))
+    except (rawpy.LibRawError, RuntimeError, OSError, NotImplementedError, pyvips.Error):
         return b""
     found: bytes = get_field(header, "exif-data", b"")
     return found.removeprefix(exif.PREFIX)

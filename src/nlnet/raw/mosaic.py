@@ -115,13 +115,8 @@ def denoise_mosaic(
         def write(row: int, rows: FloatArray) -> None:
             restored[:, row : row + rows.shape[1]] = rows
 
-        network.run(
-            lambda top, bottom: planes[:, top:bottom],
-            write,
-            planes.shape,
-            sigma,
-            part(report, first, share),
-        )
+        own = part(report, first, share)
+        network.run(lambda top, last: planes[:, top:last], write, planes.shape, sigma, own)
         return restored.reshape(image.shape)
 
     report = stoppable(progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -151,24 +152,19 @@ def _filter_array(source: Source, raw: rawpy.RawPy) -> npt.NDArray[np.uint8] | N
         raise _refused(source, "has an unknown color filter array")
     if raw.num_colors == 1:
         return None
-    if array.shape == (6, 6):
-        raise _refused(source, "has an X-Trans color filter array")
     if array.shape != (2, 2):
-        raise _refused(source, f"has a color filter array of {array.shape[0]}x{array.shape[1]}")
+        kind = {(6, 6): "an X-Trans"}.get(array.shape, f"a {array.shape[0]}x{array.shape[1]}")
+        raise _refused(source, f"has {kind} color filter array")
     sizes = raw.sizes
     return np.roll(array, (-sizes.top_margin, -sizes.left_margin), axis=(0, 1))
 
 
 def _pattern(source: Source, raw: rawpy.RawPy, indices: npt.NDArray[np.uint8]) -> Pattern:
     letters = raw.color_desc.decode("ascii", "replace")
-    names = [[letters[index] for index in row] for row in indices]
-    try:
-        (a, b), (c, d) = [["RGB".index(name) for name in row] for row in names]
-    except ValueError:
-        raise _refused(source, f"has filters of the colors {letters}") from None
+    (a, b), (c, d) = [["RGB".find(letters[index]) for index in row] for row in indices]
     pattern = ((a, b), (c, d))
     if not is_bayer(pattern):
-        raise _refused(source, f"has a color filter array of {letters} that is no Bayer pattern")
+        raise _refused(source, f"has filters of the colors {letters}, but no Bayer pattern")
     return pattern
 
 
@@ -182,7 +178,7 @@ def _refused(source: Source, what: str) -> InputError:
 def _white_balance(raw: rawpy.RawPy) -> tuple[float, float, float]:
     """Return the camera's white balance, or else that of daylight, or else none."""
     for factors in (raw.camera_whitebalance, raw.daylight_whitebalance):
-        red, green, blue = (float(factor) for factor in factors[:3])
-        if min(red, green, blue) > 0 and np.isfinite([red, green, blue]).all():
+        red, green, blue = map(float, factors[:3])
+        if min(red, green, blue) > 0 and red + green + blue < math.inf:
             return red, green, blue
     return 1.0, 1.0, 1.0
