@@ -16,12 +16,12 @@ from benchmarks import dng as bench
 from nlnet.cli import main
 from nlnet.errors import InputError
 from nlnet.images.content import Source
-from nlnet.images.ifd import LONG, UNDEFINED, Entry, Layout, Tags
-from nlnet.images.ifd_writing import TiffBytes
+from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Entry, Layout
+from nlnet.images.ifd_writing import TiffBytes, numbers_entry
 from nlnet.images.writing import WritingOptions
 from nlnet.raw import dng
 from nlnet.raw.files import RawOutcome, RawSettings, denoise_raw_file
-from nlnet.raw.metadata import Exif, read_exif
+from nlnet.raw.metadata import read_exif
 from tests.raw_cases import BLACK, X_TRANS, mosaic_of, scene, shoot, stored, write_dng
 
 rawpy = pytest.importorskip("rawpy")
@@ -161,28 +161,50 @@ def test_previews_show_the_result(way: str, tmp_path: Path) -> None:
         assert len(set(bytes(thumb.data))) > 20
 
 
-def test_files_of_other_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dng, "copy_with", lambda *_: None)
-    source = shot_of(tmp_path / "a.dng", scene())
-    inner = {33434: Entry(5, struct.pack("<II", 1, 125)), 37500: Entry(UNDEFINED, NOTES)}
-    entries = {
-        271: Entry(2, b"Nikon\0"),
-        272: Entry(2, b"Nikon D1\0"),
-        34665: Entry(LONG, directory=inner),
-    }
-    data = bytes(1234) + NOTES
-    monkeypatch.setattr(
-        "nlnet.raw.files.read_exif", lambda *_: Exif(Tags(Layout("<"), entries), data)
+def write_nef(path: Path, pixels: np.ndarray) -> Path:
+    """Write a raw file that LibRaw takes for one of a Nikon camera."""
+    file = TiffBytes(Layout("<"))
+    height, width = pixels.shape
+    place = file.add(pixels.tobytes())
+    sizes = {256: width, 257: height, 273: place, 278: height, 279: 2 * pixels.size}
+    entries = {tag: numbers_entry(file.layout, LONG, size) for tag, size in sizes.items()}
+    numbers = {258: (16,), 259: (1,), 262: (32803,), 277: (1,), 33421: (2, 2)}
+    entries |= {tag: numbers_entry(file.layout, SHORT, *each) for tag, each in numbers.items()}
+    inner = file.add_directory({**entries, 33422: Entry(1, b"\0\1\1\2")})
+    shot = {33434: Entry(5, struct.pack("<II", 1, 125)), 37500: Entry(UNDEFINED, NOTES)}
+    file.add_page(
+        {
+            271: Entry(2, b"NIKON CORPORATION\0"),
+            272: Entry(2, b"NIKON D700\0"),
+            274: numbers_entry(file.layout, SHORT, 6),
+            330: file.places(inner),
+            34665: Entry(LONG, directory=shot),
+        }
     )
+    path.write_bytes(bytes(file))
+    return path
+
+
+def test_a_file_of_another_format(tmp_path: Path) -> None:
+    source = write_nef(tmp_path / "a.nef", stored(shoot(mosaic_of(scene(320, 480)))))
     write(source, tmp_path / "b.dng")
+    before, after = known(source), known(tmp_path / "b.dng")
+    for name in ("sizes", "black", "white", "pattern"):
+        assert after[name] == before[name]
+    with rawpy.imread(str(source)) as raw:
+        matrix = raw.rgb_xyz_matrix[:3]
     with tifffile.TiffFile(tmp_path / "b.dng") as file:
         tags = file.pages[0].tags
-        assert tags["UniqueCameraModel"].value == "Nikon D1"
+        assert tags["UniqueCameraModel"].value == "NIKON D700"
+        assert tags["Orientation"].value == 6
         assert tags["ExifTag"].value["ExposureTime"] == (1, 125)
+        colors = np.reshape(tags["ColorMatrix1"].value, (-1, 2))
+        np.testing.assert_allclose(colors[:, 0] / colors[:, 1], matrix.ravel(), atol=1e-4)
         # The notes where DNG has them: byte order, their place in the original, themselves.
+        place = source.read_bytes().find(NOTES)
         wanted = b"Adobe\0MakN" + struct.pack(">I", 6 + len(NOTES)) + b"II"
-        assert bytes(tags[50740].value)[: len(wanted) + 4] == wanted + struct.pack(">I", 1234)
-        assert NOTES in bytes(tags[50740].value)
+        wanted += struct.pack(">I", place) + NOTES
+        assert bytes(tags[50740].value).startswith(wanted)
 
 
 def test_exif_of_cr3(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def _described(found: Exif) -> Directory:
         block = b"MakN" + struct.pack(">I", len(head + notes)) + head + notes
         entries[_PRIVATE] = Entry(_BYTE, b"Adobe\0" + block + bytes(len(block) % 2))
     maker, model = ((found.tags.data(tag) or b"").strip(b"\0 ") for tag in (_MAKE, _MODEL))
-    name = model if model.startswith(maker) else maker + b" " + model
+    name = model if model.split()[:1] == maker.split()[:1] else maker + b" " + model
     return entries | {50708: Entry(_TEXT, name + b"\0")}
 
 
