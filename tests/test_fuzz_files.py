@@ -37,8 +37,11 @@ SETTLED, GROWTH = 500, 50
 """After so many files memory is at its level, above which it may rise by so many megabytes."""
 
 READER = """
-import json, os, resource, sys, traceback
+import contextlib, importlib, json, os, resource, sys, traceback
 from pathlib import Path
+for name in ("astropy.io.fits", "lzma", "pi_heif", "pyjpegxl", "zipfile"):  # not counted as growth
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
 from nlnet.errors import InputError, NLNetError
 from nlnet.images import encode, losses, read_pages
 DTYPES = "uint8 uint16 uint32 int16 int32 float16 float32 float64".split()

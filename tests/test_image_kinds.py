@@ -151,5 +151,5 @@ def test_what_pages_lose_is_named_once(tmp_path: Path) -> None:
             page = np.full((8, 9), number, np.uint8)
             file.write(page, metadata=None, description=f"Page {number}", extratags=tags)
     pages = read_pages(tmp_path / "a.tif")
-    said = images.losses_of_pages("a.npy", pages)
+    said = images.losses("a.npy", pages)
     assert said == ("npy has no place for EXIF, PageName: left out",)

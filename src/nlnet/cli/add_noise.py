@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     import dataclasses
 
     from nlnet.files.data_range import check_white, known_white, white_of
-    from nlnet.images import check_format, losses_of_pages, read_pages, write_pages
+    from nlnet.images import check_format, losses, read_pages, write_pages
     from nlnet.noise import add_noise, store
 
     source, target = arguments.input, arguments.output
@@ -57,5 +57,5 @@ def run(arguments: argparse.Namespace) -> None:
         pixels = store(noisy, page.pixels.dtype, known)
         results.append(dataclasses.replace(page, pixels=pixels))
     write_pages(target, results, writing)
-    for line in results[0].notes + losses_of_pages(target, results, writing):
+    for line in results[0].notes + losses(target, results, writing):
         print(f"{source}: {line}")

@@ -17,7 +17,7 @@ from nlnet.images import (
     WritingOptions,
     check_format,
     keeps_format,
-    losses_of_pages,
+    losses,
     read_unless_raw,
     write_pages,
 )
@@ -112,7 +112,7 @@ def denoise_file(
         results = [_for_writing(page, settings) for page in results]
         write_pages(target, results, writing)
         notes += tuple(dict.fromkeys(note for page in results for note in page.notes))
-        notes += losses_of_pages(target, results, writing)
+        notes += losses(target, results, writing)
     notes += notes_of(found)
     plans = [page.plan for page in found]
     sigmas, words = zip(*((plan.sigma, plan.in_words()) for plan in plans), strict=True)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
 from nlnet.defaults import MAX_PIXELS
 from nlnet.errors import InputError
@@ -47,11 +46,9 @@ __all__ = [
     "check_format",
     "decode",
     "encode",
-    "encode_pages",
     "is_raw",
     "keeps_format",
     "losses",
-    "losses_of_pages",
     "read_image",
     "read_pages",
     "read_unless_raw",
@@ -185,24 +182,20 @@ def write_pages(
     (3, 20, 30)
     """
     suffix = format_of(path).suffixes[0]
-    write_atomically(path, encode_pages(pages, suffix, options))
+    write_atomically(path, encode(pages, suffix, options))
 
 
-def encode(image: ImageFile, suffix: str, options: WritingOptions = PLAIN) -> bytes:
-    """Return an image as the bytes of a file in the format that the suffix names.
+def encode(
+    pages: ImageFile | Sequence[ImageFile], suffix: str, options: WritingOptions = PLAIN
+) -> bytes:
+    """Return an image, or pages of one size and kind, as the bytes of a file.
 
     Raises
     ------
     InputError
-        If the suffix is unknown, or the format cannot hold the image.
+        If the suffix is unknown, or the format that it names cannot hold the image.
     """
-    return encode_pages([image], suffix, options)
-
-
-def encode_pages(pages: Sequence[ImageFile], suffix: str, options: WritingOptions = PLAIN) -> bytes:
-    """Return pages of one size and kind as `encode` returns a single one."""
-    target = format_of(f"image{suffix}")
-    pages = list(pages)
+    target, pages = format_of(f"image{suffix}"), _as_pages(pages)
     check_alike(pages)
     check_holds(target, pages[0], len(pages), options)
     prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
@@ -221,15 +214,11 @@ def keeps_format(pages: Pages, target: PathLike) -> bool:
     return pages.format == format_of(target).name
 
 
-def losses(path: PathLike, image: ImageFile, options: WritingOptions = PLAIN) -> tuple[str, ...]:
-    """Say what of an image the format of that suffix keeps in another way, or not at all."""
-    return losses_of_pages(path, [image], options)
-
-
-def losses_of_pages(
-    path: PathLike, pages: Sequence[ImageFile], options: WritingOptions = PLAIN
+def losses(
+    path: PathLike, pages: ImageFile | Sequence[ImageFile], options: WritingOptions = PLAIN
 ) -> tuple[str, ...]:
-    """Say what of a stack the format keeps in another way, or not at all: each thing once."""
+    """Say what the format of that suffix keeps in another way, or not at all: each thing once."""
+    pages = _as_pages(pages)
     target = format_of(path)
     said = [note for page in pages for note in _changes(page, target, options)]
     lost, moved = {}, False
@@ -251,24 +240,25 @@ def _changes(image: ImageFile, target: Format, options: WritingOptions) -> list[
     said = []
     if not target.gray and image.channels == 1:
         said.append(f"{target.name} has no gray images, so it is written as RGB")
-    if target.name == "GIF" and image.channels == 3:
-        said.append("GIF has 256 colors at most, so colors are rounded")
-    if target.name == "GIF" and has_alpha(image, options) and not _is_binary(image.alpha):
-        said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
-    if target.name == "AVIF" and depth_of(image, options) == "uint16":
-        said.append("AVIF has 12 bits at most, so values are rounded")
-    lossy = image.metadata is not None and image.metadata.origin in ("AVIF", "HEIC")
-    if target.name == "AVIF" and lossy and options.avif_quality is None:
-        said.append(
-            "AVIF is written without loss, so it may be several times as large as its source; "
-            "--avif-quality 80 (avif_quality) makes it smaller"
-        )
-    said += changed_values(image, options, target.name, keeps_white=target.white)
-    return said
+    if target.name == "GIF":
+        if image.channels == 3:
+            said.append("GIF has 256 colors at most, so colors are rounded")
+        if has_alpha(image, options) and not np.isin(image.bands[..., -1], (0, 255)).all():
+            said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
+    if target.name == "AVIF":
+        if depth_of(image, options) == "uint16":
+            said.append("AVIF has 12 bits at most, so values are rounded")
+        lossy = image.metadata is not None and image.metadata.origin in ("AVIF", "HEIC")
+        if lossy and options.avif_quality is None:
+            said.append(
+                "AVIF is written without loss, so it may be several times as large as its source; "
+                "--avif-quality 80 (avif_quality) makes it smaller"
+            )
+    return said + changed_values(image, options, target.name, keeps_white=target.white)
 
 
-def _is_binary(alpha: Array | None) -> bool:
-    return alpha is None or bool(np.isin(alpha, (0, 255)).all())
+def _as_pages(pages: ImageFile | Sequence[ImageFile]) -> Sequence[ImageFile]:
+    return [pages] if isinstance(pages, ImageFile) else list(pages)
 
 
 def _only_page(source: Source, max_pixels: int) -> ImageFile:

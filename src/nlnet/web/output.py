@@ -58,8 +58,8 @@ def encode(
     options, notes = _converting(pages[0], target, writing)
     if options.depth is not None:
         pages = [dataclasses.replace(page, data_range=white) for page in pages]
-    notes += images.losses_of_pages(f"image{suffix}", pages, options)
-    return images.encode_pages(pages, suffix, options), notes
+    notes += images.losses(f"image{suffix}", pages, options)
+    return images.encode(pages, suffix, options), notes
 
 
 def _converting(
