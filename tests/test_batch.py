@@ -292,14 +292,14 @@ def test_what_a_folder_run_leaves_out_is_said(
     folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(12):
-        (folder / f"{number:02}.heic").touch()
+        (folder / f"{number:02}.psd").touch()
     (folder / "v.zarr").mkdir()
     assert run(folder, options="") == 0
     said = capsys.readouterr().out.splitlines()
     assert "2 written" in said
-    heic = next(line for line in said if "00.heic" in line)
-    assert heic.startswith("12 left out (images of formats that are not read; convert them")
-    assert heic.endswith("09.heic, and 2 more")
+    psd = next(line for line in said if "00.psd" in line)
+    assert psd.startswith("12 left out (images of formats that are not read; convert them")
+    assert psd.endswith("09.psd, and 2 more")
     assert f"1 left out (zarr is denoised alone): {folder / 'v.zarr'}" in said
     assert f"1 left out (folders inside; --recursive goes into them): {folder / 'sub'}" in said
 
