@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 NAME = "denoise"
 SUMMARY = "remove noise from image files"
 DESCRIPTION = """\
-Remove noise from images: PNG, JPEG, WebP, AVIF, GIF, BMP, TIFF (also stacks), PGM, PPM and npy.
-Bit depth, transparency, color profile, EXIF and resolution are kept. Raw files of cameras are
-denoised before they are developed. Images of any size in zarr folders and OME-TIFF files are
-denoised block by block, on this machine or on a Dask cluster.
+Remove noise from images: PNG, JPEG, WebP, AVIF, HEIC, JPEG XL, GIF, BMP, TIFF (also stacks), FITS,
+PGM, PPM and npy. Bit depth, transparency, color profile, EXIF and resolution are kept. Raw files of
+cameras are denoised before they are developed. Images of any size in zarr folders and OME-TIFF
+files are denoised block by block, on this machine or on a Dask cluster.
 """
 EPILOG = """\
 examples:

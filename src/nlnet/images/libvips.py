@@ -128,14 +128,12 @@ class VipsCodec:
 
     def save(self, image: VipsImage, **options: Any) -> bytes:
         """Encode an assembled image."""
+        save = getattr(image, f"{self.saver}_buffer")
         try:
-            encoded: bytes = getattr(image, f"{self.saver}_buffer")(
-                **{**self.save_options, **options}
-            )
+            encoded: bytes = save(**{**self.save_options, **options})
         except pyvips.Error as error:
-            raise FileError(
-                f"Cannot encode the image as {self.name}: {vips_reason(error)}."
-            ) from error
+            reason = vips_reason(error)
+            raise FileError(f"Cannot encode the image as {self.name}: {reason}.") from error
         return encoded
 
 
@@ -154,12 +152,10 @@ def assemble(image: ImageFile) -> VipsImage:
 
 def to_vips(bands: Array, channels: int) -> VipsImage:
     """Return (H, W, bands) pixels as a libvips image of gray or RGB, maybe with alpha."""
-    gray, color = {"uint8": ("b-w", "srgb"), "uint16": ("grey16", "rgb16")}.get(
-        bands.dtype.name, ("b-w", "scrgb")
-    )
-    return pyvips.Image.new_from_array(
-        np.ascontiguousarray(bands), interpretation=gray if channels == 1 else color
-    )
+    kinds = {"uint8": ("b-w", "srgb"), "uint16": ("grey16", "rgb16")}
+    gray, color = kinds.get(bands.dtype.name, ("b-w", "scrgb"))
+    kind = gray if channels == 1 else color
+    return pyvips.Image.new_from_array(np.ascontiguousarray(bands), interpretation=kind)
 
 
 def get_field(image: VipsImage, name: str, default: Any) -> Any:

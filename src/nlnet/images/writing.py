@@ -163,23 +163,20 @@ def prepare(image: ImageFile, options: WritingOptions, *, keeps_white: bool) -> 
     """
     if image.alpha is not None and options.background is not None:
         image = _flatten(image, options.background)
-    depth = options.depth
-    if scales_white(image, keeps_white=keeps_white, options=options):
-        depth = image.pixels.dtype.name
     if image.metadata is not None and loses_description(image, options):
         image = dataclasses.replace(image, metadata=image.metadata.without_description())
-    native = image.pixels.dtype.newbyteorder("=")
-    same = depth is None or (depth == native.name and image.data_range is None)
-    if depth is None or same or np.dtype(depth).kind == "f":
-        # In native byte order, as the codecs need it; floating values keep their units.
-        dtype = native if depth is None else np.dtype(depth)
-        alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
-        return dataclasses.replace(
-            image, pixels=image.pixels.astype(dtype, copy=False), alpha=alpha
-        )
-    pixels = _scaled(image.pixels, _white(image), depth)
-    alpha = None if image.alpha is None else _scaled(image.alpha, _white_of(native), depth)
-    return dataclasses.replace(image, pixels=pixels, alpha=alpha, data_range=None)
+    dtype = np.dtype(depth_of(image, options))
+    scales = scales_white(image, keeps_white=keeps_white, options=options)
+    if dtype.kind == "u" and (scales or options.depth is not None):
+        pixels = _scaled(image.pixels, _white(image), dtype)
+        alpha = image.alpha
+        if alpha is not None:
+            alpha = _scaled(alpha, _white_of(alpha.dtype), dtype)
+        return dataclasses.replace(image, pixels=pixels, alpha=alpha, data_range=None)
+    # In native byte order, as the codecs need it; floating values keep their units.
+    pixels = image.pixels.astype(dtype, copy=False)
+    alpha = None if image.alpha is None else image.alpha.astype(dtype, copy=False)
+    return dataclasses.replace(image, pixels=pixels, alpha=alpha)
 
 
 def _white(image: ImageFile) -> float:
@@ -196,25 +193,18 @@ def _white_of(dtype: np.dtype[Any]) -> float:
     return white
 
 
-def _scaled(values: Array, white: float, depth: str) -> Array:
-    """Return values of another depth, whose white is that of the dtype."""
-    target = _white_of(np.dtype(depth))
-    if values.dtype.name == depth and white == target:
+def _scaled(values: Array, white: float, dtype: np.dtype[Any]) -> Array:
+    """Return values of another unsigned type, whose white is that of the type."""
+    target = _white_of(dtype)
+    if values.dtype == dtype and white == target:
         return values
     if values.dtype.name in ("uint8", "uint16"):
         # A table of all values, so that a large image is not copied as float64.
-        every = np.arange(np.iinfo(values.dtype).max + 1)
-        table: Array = _converted(every, target / white, target, depth)
-        return table[values]
-    return _converted(values, target / white, target, depth)
-
-
-def _converted(values: Array, factor: float, target: float, depth: str) -> Array:
-    scaled = np.multiply(values, factor, dtype=np.float64)
-    if np.dtype(depth).kind == "u":
-        scaled = np.rint(np.clip(np.nan_to_num(scaled, nan=0.0), 0, target))
-    result: Array = scaled.astype(depth)
-    return result
+        table = _scaled(np.arange(np.iinfo(values.dtype).max + 1.0), white, dtype)
+        return np.asarray(table[values])
+    scaled = np.multiply(values, target / white, dtype=np.float64)
+    rounded: Array = np.rint(np.clip(np.nan_to_num(scaled, nan=0.0), 0, target)).astype(dtype)
+    return rounded
 
 
 def _flatten(image: ImageFile, background: tuple[int, int, int]) -> ImageFile:
