@@ -38,7 +38,7 @@ _LEAST_NOISE = 0.25
 class EyeSettings:
     """How the eye is trained; each set of pictures serves `reuse` epochs."""
 
-    steps: int = 20000
+    steps: int = 24000
     batch: int = 32
     side: int = 128
     picture: int = 192

@@ -2,12 +2,12 @@
 
 | what | share | ranges |
 |---|---|---|
-| clean | 0.16 | photos, drawings; softened by 0 to 1.2 pixels in a third; JPEG in half |
-| white | 0.11 | sigma 0.6 to 70, even in log; rounded to 8 bits and clipped in half |
+| clean | 0.20 | photos, drawings; softened by 0 to 1.2 pixels in a third; JPEG in half |
+| white | 0.10 | sigma 0.6 to 70, even in log; rounded to 8 bits and clipped in half |
 | soft white | 0.07 | sigma 2 to 40, blurred by 0.3 to 0.8 pixels |
 | photons | 0.14 | 2 to 3000 photons in white, read noise 0 to 3, offset 0 to 40; mostly gray |
-| grain | 0.18 | sigma 3 to 25, size 0.4 to 1.4 pixels, gray or colored, even or in midtones |
-| camera | 0.34 | 40 to 8000 photons in white, read noise 0.5 to 8; denoised in 65 % |
+| grain | 0.17 | sigma 3 to 25, size 0.4 to 1.4 pixels, gray or colored, even or in midtones |
+| camera | 0.32 | 40 to 8000 photons in white, read noise 0.5 to 8; denoised in 65 % |
 
 Grain, camera and a quarter of the white noise end in a file: JPEG or WebP of quality 50 to 98,
 chroma halved in 65 %, twice in 10 %. Photos are darkened, in a third, by up to a factor of 5.
@@ -42,12 +42,12 @@ from nlnet.training.simulation.steps import (
 
 Kind = Literal["clean", "white", "soft", "photons", "grain", "camera"]
 KINDS: tuple[tuple[Kind, float], ...] = (
-    ("clean", 0.16),
-    ("white", 0.11),
+    ("clean", 0.20),
+    ("white", 0.10),
     ("soft", 0.07),
     ("photons", 0.14),
-    ("grain", 0.18),
-    ("camera", 0.34),
+    ("grain", 0.17),
+    ("camera", 0.32),
 )
 
 
