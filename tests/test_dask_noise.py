@@ -14,7 +14,8 @@ import nlnet
 from nlnet.denoising import coarse_to_fine
 from nlnet.denoising.network import Network
 from nlnet.errors import InputError
-from nlnet.noise.record import Camera, Curve, Nodes, Noise
+from nlnet.noise.levels import Nodes
+from nlnet.noise.record import Camera, Curve, Noise
 
 pytestmark = [pytest.mark.numerical, pytest.mark.usefixtures("dask_in_this_thread")]
 

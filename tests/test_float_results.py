@@ -13,7 +13,8 @@ import nlnet
 from nlnet.cli import main
 from nlnet.errors import InputError
 from nlnet.images import ImageFile, read_image, write_image
-from nlnet.noise.record import Level, Photon
+from nlnet.noise.levels import Level
+from nlnet.noise.record import Photon
 
 RNG = np.random.default_rng(4)
 TRUTH = 4 + 3 * np.sin(np.arange(64) / 9)[:, None] * np.cos(np.arange(72) / 11)

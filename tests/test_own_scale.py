@@ -58,7 +58,7 @@ def test_photon_noise_that_is_asked_for_is_what_is_removed(dtype: type) -> None:
         noise = nlnet.estimate_noise(noisy, kind=kind)
         assert noise.kind == "poisson"
         level = noise.levels[0]
-        assert isinstance(level, nlnet.noise.record.Level)
+        assert isinstance(level, nlnet.noise.levels.Level)
         assert level.gain == pytest.approx(20, rel=0.15)
     known = denoise(noisy, noise=nlnet.Noise.poisson(20.0))
     assert psnr(denoise(noisy, noise="poisson"), clean) > psnr(known, clean) - 0.5

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nlnet.noise.record import Level, Nodes
+from nlnet.noise.levels import Level, Nodes
 from nlnet.noise.stabilisation import Anscombe, Curve
 
 pytestmark = [pytest.mark.numerical, pytest.mark.engineless]

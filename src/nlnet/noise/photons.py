@@ -19,7 +19,8 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.noise.record import Level, Photon
+from nlnet.noise.levels import Level
+from nlnet.noise.record import Photon
 from nlnet.noise.sample import Sample, without_constant
 from nlnet.parallel import single_threaded_blas
 

@@ -8,16 +8,14 @@ writes them.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array, FloatArray
 from nlnet.errors import InputError
 from nlnet.inputs import check_number
+from nlnet.noise.levels import AnyLevel, Level, Nodes, check_finite_numbers
 
 Kind = Literal["none", "white", "poisson", "curve", "camera"]
 
@@ -26,86 +24,6 @@ KINDS = ("white", "poisson", "camera")
 
 SCALES = 3
 """Scales at which camera noise is known: the full size, half and quarter of it."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Level:
-    """Noise of one channel whose variance is ``gain * (x - black) + read**2`` at brightness x.
-
-    Below black it is ``read**2``.
-
-    Parameters
-    ----------
-    gain : float
-        Values per photon; 0 for noise that does not depend on the brightness.
-    read : float
-        Standard deviation in the dark.
-    black : float
-        The value of no light.
-    """
-
-    gain: float = 0.0
-    read: float = 0.0
-    black: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check_finite(self.gain, self.read, self.black)
-        if min(self.gain, self.read) < 0:
-            raise InputError("Noise has a gain or a standard deviation below 0.")
-
-    @property
-    def offset(self) -> float:
-        """The variance's straight line at x = 0; below 0 where black is above 0."""
-        return self.read**2 - self.gain * self.black
-
-    def sigma(self, values: Array | float) -> FloatArray:
-        """Return the standard deviation of the noise at these values."""
-        light = np.maximum(np.asarray(values, np.float64) - self.black, 0)
-        return np.sqrt(self.gain * light + self.read**2)
-
-    def scaled(self, factor: float) -> Level:
-        """Return the noise of the channel times a factor."""
-        return Level(self.gain * factor, self.read * factor, self.black * factor)
-
-
-@dataclasses.dataclass(frozen=True)
-class Nodes:
-    """Noise of one channel given by points (x, standard deviation) of a curve, x ascending.
-
-    Between them it is linear, and outside constant.
-    """
-
-    nodes: tuple[tuple[float, float], ...]
-
-    def __post_init__(self) -> None:
-        _check_finite(*itertools.chain(*self.nodes))
-        if len(self.nodes) < 2:
-            raise InputError(
-                f"A noise curve has {len(self.nodes)} points, but must have at least 2."
-            )
-        if any(after <= before for (before, _), (after, _) in itertools.pairwise(self.nodes)):
-            raise InputError("The points of a noise curve must be of ascending brightness.")
-        if min(self._sigmas) < 0:
-            raise InputError("A noise curve has a standard deviation below 0.")
-        if not max(self._sigmas) > 0:
-            raise InputError("The sigma of a noise curve is 0 everywhere.")
-
-    @property
-    def _sigmas(self) -> list[float]:
-        return [sigma for _, sigma in self.nodes]
-
-    def sigma(self, values: Array | float) -> FloatArray:
-        """Return the standard deviation of the noise at these values."""
-        places, sigmas = np.asarray(self.nodes, np.float64).T
-        return np.asarray(np.interp(np.asarray(values, np.float64), places, sigmas))
-
-    def scaled(self, factor: float) -> Nodes:
-        """Return the noise of the channel times a factor."""
-        return Nodes(tuple((x * factor, sigma * factor) for x, sigma in self.nodes))
-
-
-AnyLevel: TypeAlias = Level | Nodes
-"""How strong the noise of one channel is over the brightness."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,7 +72,7 @@ class Noise:
             """How strong it is over the brightness."""
 
     def __post_init__(self) -> None:
-        _check_finite(self.certainty)
+        check_finite_numbers(self.certainty)
         if not 0 <= self.certainty <= 1:
             raise InputError(f"The certainty is {self.certainty:g}, but must be from 0 to 1.")
 
@@ -231,7 +149,7 @@ class NoNoise(Noise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_finite(self.sigma)
+        check_finite_numbers(self.sigma)
         if self.sigma < 0:
             raise InputError(f"sigma is {self.sigma:g}, but must be at least 0.")
 
@@ -257,7 +175,7 @@ class White(Noise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_finite(self.sigma)
+        check_finite_numbers(self.sigma)
         if not self.sigma > 0:
             raise InputError(f"sigma is {self.sigma:g}, but must be above 0.")
 
@@ -430,8 +348,3 @@ def check_kind(kind: Any) -> None:
         raise InputError(
             f"noise is {kind!r}, but must be one of {', '.join(KINDS)}, a Noise, or None."
         )
-
-
-def _check_finite(*numbers: float) -> None:
-    if not all(math.isfinite(number) for number in numbers):
-        raise InputError("Noise has values that are not finite, but all must be.")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from nlnet.errors import InputError
-from nlnet.noise.record import AnyLevel, Camera, Curve, Level, Nodes, Noise, NoNoise, Photon, White
+from nlnet.noise.levels import AnyLevel, Level, Nodes
+from nlnet.noise.record import Camera, Curve, Noise, NoNoise, Photon, White
 
 _FORMAT = 2
 

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.noise.record import AnyLevel, Nodes
+from nlnet.noise.levels import AnyLevel, Nodes
 
 _LEAST = 2 * math.sqrt(3 / 8)
 """The transform of a pixel without photons."""
