@@ -119,6 +119,17 @@ load: setup  ## 50 clients at once for 10 minutes on the web server; prints p99 
 eye: setup  ## train the eye, which tells what the noise is, from nothing on the photos in PHOTOS=; resumes; hours
 	$(BIN)/python -m nlnet.training.eye $(PHOTOS) --out src/nlnet/noise/eye.safetensors
 
+.PHONY: test-napari napari-screenshot
+SCREEN := QT_QPA_PLATFORM=xcb xvfb-run --auto-servernum --server-args "-screen 0 1400x1000x24"
+NAPARI := .ci/install-screen && $(INSTALL) -e '.[napari]' PySide6_Essentials
+test-napari: setup  ## test the plugin in napari on a virtual screen; skipped if that cannot be installed
+	@if $(NAPARI); then $(SCREEN) $(BIN)/python -m pytest -m napari tests/test_napari.py; \
+	else echo "The tests in napari are skipped."; fi
+
+napari-screenshot: setup  ## the picture of the plugin in docs/integrations.md
+	$(NAPARI)
+	$(SCREEN) $(BIN)/python -m scripts.napari_screenshot
+
 .PHONY: fuzz-files bench-noise
 fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
 	NLNET_FUZZ_FILES=10000 $(BIN)/python -m pytest -s tests/test_fuzz_files.py
