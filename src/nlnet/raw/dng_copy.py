@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import pyvips
 
 from nlnet.arrays import Array
 from nlnet.images import tiff_tags as tiff
-from nlnet.images.ifd import LONG, SHORT, Entry, Tags, page_offsets, read_directory, read_layout
+from nlnet.images.ifd import LONG, SHORT, Layout, Tags, page_offsets, read_directory, read_layout
 from nlnet.images.ifd_writing import numbers_entry
 
 UNCOMPRESSED, JPEG = 1, 7
@@ -30,6 +30,7 @@ _ENCODING = (tiff.PREDICTOR, *tiff.TILE, tiff.TILE_OFFSETS, tiff.TILE_SIZES, 507
 _STALE = (50781, 50972, 51041, 51111)
 """True for the old mosaic alone: identity, digest, noise, and another digest."""
 
+_SHORTS = (tiff.BITS, tiff.COMPRESSION, tiff.PHOTOMETRIC)
 _READ = {tiff.SUBFILE, tiff.SUB_IMAGES, DNG_VERSION, *tiff.STORAGE}
 _MOST_DIRECTORIES = 20
 _GAP = 64
@@ -67,7 +68,16 @@ def copy_with(data: bytes, mosaic: npt.NDArray[np.uint16], picture: Array) -> by
                 changes = {tiff.COMPRESSION: JPEG, tiff.PHOTOMETRIC: YCBCR}
             else:
                 pixels = bytes(small.write_to_memory())
-        _rewrite(file, place, tags, _replaced(file, tags, pixels, changes) if pixels else {})
+        if pixels:
+            changes |= {
+                tiff.STRIP_OFFSETS: _store(file, tags, pixels),
+                tiff.STRIP_SIZES: len(pixels),
+            }
+            if tiff.TILE_OFFSETS in tags or tiff.ROWS_PER_STRIP in tags:
+                changes[tiff.ROWS_PER_STRIP] = tags.number(tiff.HEIGHT, 1)
+            _rewrite(file, place, tags.layout, changes, (*_STALE, *_ENCODING))
+        else:
+            _rewrite(file, place, tags.layout, {}, _STALE)
     return bytes(file)
 
 
@@ -116,25 +126,11 @@ def _is_preview(tags: Tags) -> bool:
     return known and tags.number(tiff.SUBFILE, 0) in _PREVIEWS and {8} == {*tags.numbers(tiff.BITS)}
 
 
-def _replaced(
-    file: bytearray, tags: Tags, pixels: bytes, changes: Mapping[int, int]
-) -> dict[int, Entry]:
-    """Store pixels as a single strip, and return the entries that change by that."""
+def _store(file: bytearray, tags: Tags, pixels: bytes) -> int:
+    """Put pixels where strips or tiles were, if there is room, else at the end; return where."""
     tiled = tiff.TILE_OFFSETS in tags
     offsets = tags.numbers(tiff.TILE_OFFSETS if tiled else tiff.STRIP_OFFSETS)
     sizes = tags.numbers(tiff.TILE_SIZES if tiled else tiff.STRIP_SIZES)
-    place = _store(file, offsets, sizes, pixels)
-    strip = {tiff.STRIP_OFFSETS: place, tiff.STRIP_SIZES: len(pixels)}
-    if tiled or tiff.ROWS_PER_STRIP in tags:
-        strip[tiff.ROWS_PER_STRIP] = tags.number(tiff.HEIGHT, 1)
-    return {
-        **{tag: numbers_entry(tags.layout, SHORT, number) for tag, number in changes.items()},
-        **{tag: numbers_entry(tags.layout, LONG, number) for tag, number in strip.items()},
-    }
-
-
-def _store(file: bytearray, offsets: tuple[int, ...], sizes: tuple[int, ...], pixels: bytes) -> int:
-    """Put pixels where strips or tiles were, if there is room, else at the end; return where."""
     first = min(offsets)
     last = max(offset + size for offset, size in zip(offsets, sizes, strict=True))
     if sum(sizes) + _GAP * len(sizes) >= last - first:  # nothing else lies between them
@@ -148,21 +144,24 @@ def _store(file: bytearray, offsets: tuple[int, ...], sizes: tuple[int, ...], pi
     return len(file) - len(pixels)
 
 
-def _rewrite(file: bytearray, place: int, tags: Tags, changes: Mapping[int, Entry]) -> None:
-    """Write a directory where it was, with entries of one number changed; it gets no longer."""
-    layout = tags.layout
+def _rewrite(
+    file: bytearray, place: int, layout: Layout, changes: Mapping[int, int], without: Sequence[int]
+) -> None:
+    """Write a directory where it was, with some numbers changed; it gets no longer."""
     start, size = place + layout.count_size, layout.entry_size
     (count,) = struct.unpack_from(layout.word(layout.count_size), file, place)
     end = start + count * size
-    link = bytes(file[end : end + layout.offset_size])
     records = {}
     for at in range(start, end, size):
         (tag,) = struct.unpack_from(layout.word(2), file, at)
-        if tag not in _STALE and not (changes and tag in _ENCODING):
+        if tag not in without:
             records[tag] = bytes(file[at : at + size])
-    for tag, entry in changes.items():
+    for tag, number in changes.items():
+        entry = numbers_entry(layout, SHORT if tag in _SHORTS else LONG, number)
         value = layout.pointer(1) + entry.data.ljust(layout.offset_size, b"\0")
         records[tag] = struct.pack(layout.order + "HH", tag, entry.kind) + value
     table = struct.pack(layout.word(layout.count_size), len(records))
-    table += b"".join(records[tag] for tag in sorted(records)) + link
-    file[place : end + layout.offset_size] = table.ljust(end + layout.offset_size - place, b"\0")
+    table += b"".join(records[tag] for tag in sorted(records))
+    last = end + layout.offset_size
+    table += file[end:last]  # where the next directory is
+    file[place:last] = table.ljust(last - place, b"\0")

@@ -15,7 +15,6 @@ this noise explains are taken, and the line is fitted again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -100,18 +99,15 @@ def estimate_mosaic_noise(
     dark = blocks.max(axis=1) < _SATURATED * white
     if np.count_nonzero(dark) >= _LEAST_BLOCKS:
         blocks = blocks[dark]
-    lowest = blocks.min()
-    order = np.argsort(blocks.mean(axis=1), kind="stable")
-    groups = [group for group in np.array_split(order, _GROUPS) if group.size]
-    unclipped = [
-        group
-        for group in groups
-        if np.count_nonzero(blocks[group] == lowest) <= _CLIPPED_SHARE * blocks[group].size
-    ]
-    spectra = [_Spectra(blocks[group]) for group in unclipped or groups]
-    measured = np.array([spectrum.measure() for spectrum in spectra])
-    line = _lower_line(measured[:, 0], measured[:, 1])
-    gain, offset = _refine(line, spectra)
+    means = blocks.mean(axis=1, dtype=np.float64)
+    groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(blocks)))
+    lowest = blocks == blocks.min()
+    unclipped = [group for group in groups if lowest[group].mean() <= _CLIPPED_SHARE] or groups
+    low, high = _energies(blocks)
+    measured = [_measure(means[group], low[group], high[group]) for group in unclipped]
+    line = _lower_line(*np.transpose(measured))
+    every = np.concatenate(unclipped)
+    gain, offset = _refine(line, means[every], low[every], high[every].mean(axis=1))
     return gain, math.sqrt(offset)
 
 
@@ -137,35 +133,27 @@ def _sample(mosaic: FloatArray, pattern: Pattern | None) -> npt.NDArray[np.float
     return np.asarray(mosaic.reshape(-1)[places], np.float32)
 
 
-class _Spectra:
-    """Blocks of a group: their means, and the energy of their low and of their high frequencies."""
-
-    def __init__(self, blocks: npt.NDArray[np.float32]) -> None:
-        basis = dct_basis(_SIDE).astype(np.float32)
-        order = np.add.outer(np.arange(_SIDE), np.arange(_SIDE)).ravel()[1:]
-        # Not `@`: on busy cores the threads of BLAS wait for each other longer than they work.
-        coefficients = np.einsum("nk,ck->nc", blocks, basis)
-        low = coefficients[:, order < _HIGH]
-        self._high = coefficients[:, order >= _HIGH]
-        self.means: Floats = np.asarray(blocks.mean(axis=1, dtype=np.float64))
-        self.low: Floats = np.asarray(np.mean(low**2, axis=1, dtype=np.float64))
-        self.high: Floats = np.asarray(np.mean(self._high**2, axis=1, dtype=np.float64))
-
-    def measure(self) -> tuple[float, float]:
-        """Return mean and variance of the noise in the flattest blocks."""
-        count = max(_LEAST_FLATTEST, int(_FLATTEST * len(self.low)))
-        flattest = np.argsort(self.low, kind="stable")[:count]
-        # The median: texture that is left is in few of the frequencies.
-        noise = np.median(np.mean(self._high[flattest] ** 2, axis=0, dtype=np.float64))
-        return float(self.means[flattest].mean()), float(noise)
+def _energies(blocks: npt.NDArray[np.float32]) -> tuple[Floats, Floats]:
+    """Return the mean energy of low frequencies, (N,), and the energies of high ones, (N, n)."""
+    order = np.add.outer(np.arange(_SIDE), np.arange(_SIDE)).ravel()[1:]
+    # Not `@`: on busy cores the threads of BLAS wait for each other longer than they work.
+    squares = np.einsum("nk,ck->nc", blocks, dct_basis(_SIDE).astype(np.float32)) ** 2
+    low = squares[:, order < _HIGH].mean(axis=1, dtype=np.float64)
+    return low, squares[:, order >= _HIGH].astype(np.float64)
 
 
-def _refine(line: tuple[float, float], spectra: Sequence[_Spectra]) -> tuple[float, float]:
+def _measure(means: Floats, low: Floats, high: Floats) -> tuple[float, float]:
+    """Return mean and variance of the noise in the flattest blocks."""
+    count = max(_LEAST_FLATTEST, int(_FLATTEST * len(low)))
+    flattest = np.argsort(low, kind="stable")[:count]
+    # The median: texture that is left is in few of the frequencies.
+    return float(means[flattest].mean()), float(np.median(high[flattest].mean(axis=0)))
+
+
+def _refine(
+    line: tuple[float, float], means: Floats, low: Floats, high: Floats
+) -> tuple[float, float]:
     """Fit the line to all blocks whose low frequencies it explains as noise."""
-    means, low, high = (
-        np.concatenate([getattr(spectrum, name) for spectrum in spectra])
-        for name in ("means", "low", "high")
-    )
     smallest = max(float(high.max()) * 1e-9, 1e-30)
     for _ in range(_REFINEMENTS):
         slope, offset = line

@@ -221,7 +221,7 @@ def _denoised(
     white = sensor.white - float(np.ptp(sensor.black))
     clipped = (mosaic >= white) & (denoised > _STILL_WHITE * white)
     denoised[clipped] = mosaic[clipped]
-    return denoised, (f"{count} hot or dead pixels filled",) if count else ()
+    return denoised, (f"hot or dead pixels that were filled: {count}",) if count else ()
 
 
 def _given(noise: Noise | None) -> tuple[float, float] | None:
