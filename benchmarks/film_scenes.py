@@ -106,6 +106,16 @@ def slices(photo: FloatArray) -> FloatArray:
     return np.stack(pages).astype(np.float32)
 
 
+def surface(photo: FloatArray) -> FloatArray:
+    """Return a confocal stack through a surface: each page shows what is near its depth."""
+    here = _window(photo, 0, 0.0, 0.0, 1.0, 0.0)
+    height = cv2.GaussianBlur(here, (0, 0), 4)
+    low, high = np.percentile(height, (5, 95))
+    height = (height - low) / (high - low) * (FRAMES - 1)
+    depths = np.arange(FRAMES, dtype=np.float32)[:, None, None]
+    return np.asarray(here * np.exp(-((height - depths) ** 2) / 8), np.float32)
+
+
 def _window(
     photo: FloatArray, t: int, step: float, turn: float, zoom: float, wave: float
 ) -> FloatArray:
@@ -155,4 +165,6 @@ FILMS = (
     ),
     Film("deforming, 100 photons", moving(0.5, 0.0, 1.0, 1.5), photons=100, kind="photons"),
     Film("stack, 10 photons", slices, photons=10, kind="photons"),
+    Film("surface, white 20", surface, sigma=20),
+    Film("surface, 50 photons", surface, photons=50, kind="photons"),
 )

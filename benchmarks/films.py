@@ -39,6 +39,7 @@ COLUMNS = {
     "pages best": "page by page, best",
     "series": "along",
     "series best": "along, best",
+    "found": "along, noise unknown",
     "bm4d": "BM4D",
 }
 
@@ -87,10 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def with_nlnet(film: Film, noisy: FloatArray, **how: Any) -> FloatArray:
-    """Denoise a film, given its noise."""
+    """Denoise a film, given its noise unless it is said otherwise."""
     noise = nlnet.Noise.poisson(1.0) if film.photons else nlnet.Noise.white(film.sigma)
-    white = film.photons or 255.0
-    return np.asarray(nlnet.denoise_stack(noisy, noise=noise, data_range=white, clip=True, **how))
+    how = {"noise": noise, "data_range": film.photons or 255.0, "clip": True, **how}
+    return np.asarray(nlnet.denoise_stack(noisy, **how))
 
 
 def with_bm4d(film: Film, noisy: FloatArray) -> FloatArray:
@@ -111,6 +112,7 @@ METHODS: dict[str, Callable[[Film, FloatArray], FloatArray]] = {
     "pages best": lambda film, noisy: with_nlnet(film, noisy, quality="best"),
     "series": lambda film, noisy: with_nlnet(film, noisy, along=0),
     "series best": lambda film, noisy: with_nlnet(film, noisy, along=0, quality="best"),
+    "found": lambda film, noisy: with_nlnet(film, noisy, along=0, noise=None),
     "bm4d": with_bm4d,
 }
 
@@ -130,13 +132,17 @@ def fill_in(page: str) -> str:
         [name, *(_figure(row["psnr"].get(method)) for method in COLUMNS)]
         for name, row in held.items()
     ]
-    for title, chosen in (
-        ("mean of all", list(held.values())),
-        ("mean of those with BM4D", [row for row in held.values() if "bm4d" in row["psnr"]]),
+    for title, figure, kinds in (
+        ("mean of slow ones", "psnr", {"slow"}),
+        ("mean of fast ones", "psnr", {"fast"}),
+        ("mean of those with photon noise", "psnr", {"photons"}),
+        ("mean of all", "psnr", {"slow", "fast", "photons"}),
+        ("CPU seconds, mean", "seconds", {"slow", "fast", "photons"}),
     ):
+        chosen = [row[figure] for row in held.values() if row["kind"] in kinds]
         means = [
-            statistics.mean(row["psnr"][method] for row in chosen)
-            if chosen and all(method in row["psnr"] for row in chosen)
+            statistics.mean(row[method] for row in chosen)
+            if chosen and all(method in row for row in chosen)
             else None
             for method in COLUMNS
         ]

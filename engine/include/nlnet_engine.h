@@ -196,12 +196,14 @@ typedef struct {
  * for every instruction set. */
 
 /* Find the motion from one page to another, of what is denoised well enough to be compared: a
- * vector (dy, dx) for every block of 8x8 pixels, (ceil(height / 8), ceil(width / 8), 2); and the
- * mean of both pages around each block, there and where it moved to, of the same shape. */
+ * vector (dy, dx) for every block of 8x8 pixels, (ceil(height / 8), ceil(width / 8), 2); and how
+ * the 16x16 pixels around it fit, (ceil(height / 8), ceil(width / 8), 6): mean and variance of the
+ * page, the mean of the other one where it has moved to, the variance of the difference there, and
+ * both without motion. */
 typedef struct {
     int64_t height, width;
     const float *reference, *other;
-    float *field, *means;
+    float *field, *fits;
 } nlnet_align_task;
 
 NLNET_API nlnet_status nlnet_align(nlnet_set set, const nlnet_align_task *task, void *memory,

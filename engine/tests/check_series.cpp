@@ -52,18 +52,27 @@ double cubic(double distance) {
 void find_place(const Pages &pages, int number, int64_t y, int64_t x, double place[2]) {
     const double row = (double(y) - 3.5) / 8, column = (double(x) - 3.5) / 8;
     const double rows = double((pages.height + 7) / 8), columns = double(pages.columns());
-    place[0] = double(y);
-    place[1] = double(x);
+    const float *field = pages.neighbours[number].field;
+    const auto vector = [&](double at, double beside) {
+        return field +
+               2 * int64_t(clamp(at, 0, rows - 1) * columns + clamp(beside, 0, columns - 1));
+    };
+    const float *nearest = vector(floor(row + 0.5), floor(column + 0.5));
+    double sum[2] = {}, weights = 0;
     for (int i = 0; i < 2; ++i) {
         for (int j = 0; j < 2; ++j) {
             const double at = floor(row) + i, beside = floor(column) + j;
-            const double share = (1 - fabs(row - at)) * (1 - fabs(column - beside));
-            const int64_t block =
-                int64_t(clamp(at, 0, rows - 1) * columns + clamp(beside, 0, columns - 1));
-            for (int axis = 0; axis < 2; ++axis)
-                place[axis] += share * double(pages.neighbours[number].field[2 * block + axis]);
+            const float *other = vector(at, beside);
+            const double apart = pow(double(other[0]) - double(nearest[0]), 2) +
+                                 pow(double(other[1]) - double(nearest[1]), 2);
+            const double share =
+                (1 - fabs(row - at)) * (1 - fabs(column - beside)) / (1 + apart * apart);
+            for (int axis = 0; axis < 2; ++axis) sum[axis] += share * double(other[axis]);
+            weights += share;
         }
     }
+    place[0] = double(y) + sum[0] / weights;
+    place[1] = double(x) + sum[1] / weights;
 }
 
 double sample(const Pages &pages, const float *plane, const double place[2]) {
@@ -116,7 +125,8 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
         nlnet::Memory memory(scratch.data);
         kernels.merge(task, memory);
     }
-    Array<double> squares(size_t(4 * plane)), shifts(size_t(4 * plane)), apart(size_t(4 * plane));
+    Array<double> squares(size_t(4 * plane)), shifts(size_t(4 * plane)), apart(size_t(4 * plane)),
+        changes(size_t(4 * (height + 6) * (width + 6)));
     // The two least differences, also of three pixels beyond the border on all sides.
     Array<double> least(size_t((height + 6) * (width + 6)));
     for (int number = 0; number < pages.count; ++number) {
@@ -142,7 +152,10 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
             double first = 10, second = 10;
             for (int number = 0; number < pages.count; ++number) {
                 const double mean = difference(pages, shifts, number, y, x);
-                const double d = difference(pages, squares, number, y, x) + 4 * mean * mean;
+                const double rest = mean * (0.05 / (mean * mean + 0.05));
+                const double d =
+                    difference(pages, squares, number, y, x) - mean * mean + 5 * rest * rest;
+                changes[(number * (height + 6) + y + 3) * (width + 6) + x + 3] = mean - rest;
                 if (y >= 0 && y < height && x >= 0 && x < width)
                     apart[number * plane + y * width + x] = d;
                 if (d < first) {
@@ -167,7 +180,14 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
         for (int number = 0; number < pages.count; ++number) {
             const nlnet_neighbour &other = pages.neighbours[number];
             const double power = double(other.gain) * double(other.gain);
-            const double ratio = apart[number * plane + at] / allowed;
+            const int64_t line = width + 6;
+            const double *change = &changes[(number * (height + 6) + at / width + 3) * line +
+                                            at % width + 3];
+            const double along = 2 * *change - change[-3] - change[3];
+            const double down = 2 * *change - change[-3 * line] - change[3 * line];
+            const double bend = along * along + down * down;
+            const double d = apart[number * plane + at] + 4 * bend * bend / (1 + bend);
+            const double ratio = d / allowed;
             const double weight =
                 1 / ((1 + ratio * ratio) * (1 + pow(ratio / 4, 4)) * (power > 1 ? power : 1));
             double place[2];
@@ -180,7 +200,7 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
             for (int channel = 0; channel < pages.channels; ++channel)
                 sums[channel] += weight * (double(other.gain) *
                                                sample(pages, other.noisy + channel * plane, place) +
-                                           double(other.offset));
+                                           double(other.offset) - *change);
         }
         for (int channel = 0; channel < pages.channels; ++channel) {
             const double gap = fabs(double(merged[channel * plane + at]) - sums[channel] / weights);
@@ -201,7 +221,7 @@ void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &re
     const int64_t blocks = (height + 7) / 8 * ((width + 7) / 8);
     const double motion[2] = {16 * random.uniform() - 8, 16 * random.uniform() - 8};
     Array<float> pages(size_t(2 * height * width)), field(size_t(2 * blocks)),
-        means(size_t(2 * blocks));
+        fits(size_t(6 * blocks));
     memset(pages.data, 0, pages.count * sizeof(float));
     for (int wave = 0; wave < 40; ++wave) {
         const double down = 1.2 * random.uniform() - 0.6, right = 1.2 * random.uniform() - 0.6;
@@ -214,7 +234,7 @@ void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &re
         }
     }
     const nlnet_align_task task = {height,     width,     pages.data, pages.data + height * width,
-                                   field.data, means.data};
+                                   field.data, fits.data};
     Array<char> scratch(kernels.align_scratch(task));
     nlnet::Memory memory(scratch.data);
     kernels.align(task, memory);

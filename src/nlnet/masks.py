@@ -72,6 +72,19 @@ def find_mask(image: object, mask: npt.ArrayLike | None, axis: int | None) -> Ma
     return hidden
 
 
+def is_missing(image: Array) -> bool:
+    """Tell whether no pixel of an image is there: all are NaN or masked.
+
+    Examples
+    --------
+    >>> is_missing(np.full((2, 2), np.nan)), is_missing(np.zeros((2, 2)))
+    (True, False)
+    """
+    if image.dtype.kind == "f" and np.isnan(np.asarray(image)).all():
+        return True
+    return _is_masked(image) and bool(np.ma.getmaskarray(image).all())
+
+
 def check_share(count: int, size: int) -> None:
     """Raise InputError if more pixels of an image are left out than may be."""
     if count > _MOST * size:
@@ -158,6 +171,24 @@ class Planes:
         if dtype is None:
             return self
         return dataclasses.replace(self, planes=self.planes.astype(dtype, copy=False))
+
+    def part(self, region: tuple[slice, slice]) -> Planes | None:
+        """Return some rows and columns of it, filled from themselves; None if none is visible."""
+        axis = self.axis
+        image = self.image if axis is None else np.moveaxis(self.image, axis, -1)
+        image = image[region] if axis is None else np.moveaxis(image[region], -1, axis)
+        hidden = None if self.hidden is None else self.hidden[region]
+        planes = self.planes[(slice(None), *region)]
+        if hidden is None or not hidden.any():
+            return Planes(planes, None, axis, image)
+        if hidden.all():
+            return None
+        return Planes(fill(planes, hidden), hidden, axis, image)
+
+    @property
+    def left_out(self) -> int:
+        """Number of pixels that are left out."""
+        return 0 if self.hidden is None else int(np.count_nonzero(self.hidden))
 
     def put_back(self, planes: Array) -> Array:
         """Return other planes as an image of the same kind; what was left out is as it was."""

@@ -290,6 +290,30 @@ static void smooth(const Alignment &made, const Grid2 &grid, float error, Vector
     static_assert(kSmoothings % 2 == 0, "the result is where the motion was");
 }
 
+// The variance of what a patch differs by from the other page, each pixel moved by what the field
+// is there: vectors that fit their own block, but not together with those beside, tear it apart.
+static float moved_variance(const Alignment &made, const Patch &patch, const Grid2 &grid,
+                            int64_t row, int64_t column) {
+    const Plane &other = made.pages[1][0];
+    float difference[kArea];
+    for (int i = 0; i < kArea; ++i) {
+        const float down = float(i / kSide - kBefore), right = float(i % kSide - kBefore);
+        const Between v = between(float(row) + (down - 3.5f) * (1.0f / kBlock));
+        const Between u = between(float(column) + (right - 3.5f) * (1.0f / kBlock));
+        Vector2 motion = interpolate(grid, made.motion, v, u);
+        if (!(square(motion) < 1e12f)) motion = {0, 0};
+        const Between y = between(float(row * kBlock) + down + motion.y);
+        const Between x = between(float(column * kBlock) + right + motion.x);
+        const float above = (1 - x.share) * other.at(y.first, x.first) +
+                            x.share * other.at(y.first, x.first + 1);
+        const float below = (1 - x.share) * other.at(y.first + 1, x.first) +
+                            x.share * other.at(y.first + 1, x.first + 1);
+        difference[i] = (1 - y.share) * above + y.share * below - patch.pixels[i];
+    }
+    remove_mean(difference);
+    return mean_product(difference, difference);
+}
+
 static void align(const AlignedPages &pages, Memory &memory) {
     const Alignment made = lay_out(pages, memory);
     for (int page = 0; page < 2; ++page) {
@@ -320,10 +344,14 @@ static void align(const AlignedPages &pages, Memory &memory) {
         const Vector2 motion = made.motion[block];
         pages.field[2 * block] = motion.y;
         pages.field[2 * block + 1] = motion.x;
-        pages.means[2 * block] = patch.mean;
+        float *fit = pages.fits + 6 * block;
+        fit[0] = patch.mean;
+        fit[1] = mean_product(patch.pixels, patch.pixels);
         // The patch is without its mean here, so the mean difference is the other page's mean.
-        pages.means[2 * block + 1] =
-            differ(patch, made.pages[1][0], row, column, motion, difference);
+        fit[2] = differ(patch, made.pages[1][0], row, column, motion, difference);
+        fit[3] = moved_variance(made, patch, grid, row, column);
+        fit[4] = differ(patch, made.pages[1][0], row, column, {0, 0}, difference);
+        fit[5] = mean_product(difference, difference);
     }
 }
 

@@ -36,7 +36,7 @@ using namespace nlnet;
 
 nlnet_status nlnet_align(nlnet_set set, const nlnet_align_task *task, void *memory, size_t *size) {
     if (task == nullptr || !is_page(task->height, task->width)) return NLNET_BAD_ARGUMENT;
-    if (memory != nullptr && !(task->reference && task->other && task->field && task->means)) {
+    if (memory != nullptr && !(task->reference && task->other && task->field && task->fits)) {
         return NLNET_BAD_ARGUMENT;
     }
     return call<AlignedPages>(set, *task, memory, size, &SeriesKernels::align_scratch,

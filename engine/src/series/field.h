@@ -55,15 +55,26 @@ static NLNET_ALWAYS_INLINE Between between(float place) {
     return {int64_t(whole), place - whole};
 }
 
-// The field between four blocks.
+// The field between four blocks. Those that move otherwise than the nearest one, as across the edge
+// of a thing, count less: between two motions there is no third one.
 static NLNET_ALWAYS_INLINE Vector2 interpolate(const Grid2 &grid, const Vector2 *field, Between y,
                                                Between x) {
-    const Vector2 *from = field;
-    const Vector2 above = (1 - x.share) * from[grid.at(y.first, x.first)] +
-                          x.share * from[grid.at(y.first, x.first + 1)];
-    const Vector2 below = (1 - x.share) * from[grid.at(y.first + 1, x.first)] +
-                          x.share * from[grid.at(y.first + 1, x.first + 1)];
-    return (1 - y.share) * above + y.share * below;
+    const Vector2 *above = field + clamped(y.first, grid.rows) * grid.columns;
+    const Vector2 *below = field + clamped(y.first + 1, grid.rows) * grid.columns;
+    const int64_t left = clamped(x.first, grid.columns), right = clamped(x.first + 1, grid.columns);
+    const Vector2 vectors[] = {above[left], above[right], below[left], below[right]};
+    const float shares[] = {(1 - y.share) * (1 - x.share), (1 - y.share) * x.share,
+                            y.share * (1 - x.share), y.share * x.share};
+    const Vector2 nearest = vectors[(y.share >= 0.5f ? 2 : 0) + (x.share >= 0.5f ? 1 : 0)];
+    Vector2 sum = {0, 0};
+    float weights = 0;
+    for (int i = 0; i < 4; ++i) {
+        const float apart = square(vectors[i] - nearest);
+        const float weight = shares[i] / (1 + apart * apart);
+        sum = sum + weight * vectors[i];
+        weights += weight;
+    }
+    return (1 / weights) * sum;
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 // A page and its neighbours, moved to where they show the same, averaged where they do.
 //
-// The guides, denoised pages, tell how well a neighbour fits: d is the mean squared difference of
-// the guides over 7x7 pixels, in units of the noise's variance, and of what a guide hardly errs in,
-// the mean over these pixels, the square once more, several times. Guides err more in texture than
-// in smooth areas, and the two neighbours that fit best tell how much. So d is measured in t, twice
-// the mean of the two least d, within limits, and a neighbour has the weight
+// The guides, denoised pages, tell how well a neighbour fits. Over 7x7 pixels, they hardly err in
+// the mean. So what the means differ by, m, is a change of brightness if it is large, and the share
+// m^2 / (m^2 + c) of it is taken from the neighbour. d is the mean squared difference of the guides
+// without that, in units of the noise's variance, the square of the mean of it counted once more,
+// several times, and so is a large second difference of what is taken. Guides err more in texture
+// than in smooth areas, and the two neighbours that fit best tell how much. So d is measured in t,
+// twice the mean of the two least d, within limits, and a neighbour has the weight
 // 1 / ((1 + r^2) (1 + (r / 4)^4)) with r = d / t.
 #pragma once
 
@@ -20,6 +22,7 @@ constexpr int kMergeRows = 64, kMergeColumns = 128;     // of a tile
 constexpr float kLeastError = 0.1f, kMostError = 0.6f;  // t: beyond, a neighbour shows other things
 constexpr float kFar = 1e6f;                            // d where a neighbour shows nothing
 constexpr float kMeans = 4;         // how often the square of the mean difference counts
+constexpr float kChange = 0.05f;    // c: square of a change of which half is taken
 constexpr float kMostTypical = 10;  // d that is counted among the least
 
 constexpr int64_t kWideRows = kMergeRows + 2 * kHalo;
@@ -106,6 +109,7 @@ struct MergeTile {
     int64_t top, left, rows, columns;
     float *moved;             // (count, channels, kMergeRows, kMergeColumns)
     float *differences;       // (count, kWideRows, kWideColumns): d, with a halo of the radius
+    float *changes;           // the same: of brightness, to be subtracted
     float *squares, *shifts;  // (kWideRows, kWideColumns): of the guides, squared and as they are
     float *lines, *means;     // the same: sums, and means over the windows
 };
@@ -114,6 +118,7 @@ static NLNET_ALWAYS_INLINE MergeTile lay_out(const MergedPages &pages, Memory &m
     MergeTile tile = {};
     tile.moved = memory.take<float>(pages.count, pages.channels, kMergeRows * kMergeColumns);
     tile.differences = memory.take<float>(pages.count, kWide);
+    tile.changes = memory.take<float>(pages.count, kWide);
     tile.squares = memory.take<float>(kWide);
     tile.shifts = memory.take<float>(kWide);
     tile.lines = memory.take<float>(kWide);
@@ -130,19 +135,11 @@ static void move(const MergedPages &pages, int number, const MergeTile &tile) {
     for (int64_t j = 0; j < tile.rows + 2 * kHalo; ++j) {
         const int64_t y = clamped(tile.top - kHalo + j, height);
         const Between row = between((float(y) - 3.5f) * (1.0f / kBlock));
-        // The field at this row, for the blocks of the tile: from the one that is before them all.
-        Vector2 line[kWideColumns / kBlock + 3];
-        const int64_t before = (tile.left - kHalo) / kBlock - 1;
-        for (int64_t i = 0; i < kWideColumns / kBlock + 3; ++i) {
-            line[i] = (1 - row.share) * field[grid.at(row.first, before + i)] +
-                      row.share * field[grid.at(row.first + 1, before + i)];
-        }
         float *squares = tile.squares + j * kWideColumns, *shifts = tile.shifts + j * kWideColumns;
         for (int64_t i = 0; i < tile.columns + 2 * kHalo; ++i) {
             const int64_t x = clamped(tile.left - kHalo + i, width);
             const Between column = between((float(x) - 3.5f) * (1.0f / kBlock));
-            const Vector2 *blocks = line + (column.first - before);
-            const Vector2 motion = (1 - column.share) * blocks[0] + column.share * blocks[1];
+            const Vector2 motion = interpolate(grid, field, row, column);
             const Tap tap = tap_at(height, width, float(y) + motion.y, float(x) + motion.x);
             const bool inside =
                 j >= kHalo && j < kHalo + tile.rows && i >= kHalo && i < kHalo + tile.columns;
@@ -193,11 +190,15 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
     for (int number = 0; number < pages.count; ++number) {
         move(pages, number, tile);
         float *apart = tile.differences + number * kWide;
+        float *changes = tile.changes + number * kWide;
         average(tile.squares, wide_rows, wide_columns, tile.lines, apart);
         average(tile.shifts, wide_rows, wide_columns, tile.lines, tile.means);
         for (int64_t y = 0; y < wide_rows; ++y) {
             for (int64_t x = y * kWideColumns; x < y * kWideColumns + wide_columns; ++x) {
-                apart[x] += kMeans * tile.means[x] * tile.means[x];
+                const float shift = tile.means[x], squared = shift * shift;
+                const float rest = shift * (kChange / (squared + kChange));
+                changes[x] = shift - rest;
+                apart[x] += (1 + kMeans) * (rest * rest) - squared;
             }
         }
     }
@@ -211,7 +212,8 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
             const float allowed = typical < kLeastError  ? kLeastError
                                   : typical > kMostError ? kMostError
                                                          : typical;
-            const float *apart = tile.differences + (j + kRadius) * kWideColumns + i + kRadius;
+            const int64_t middle = (j + kRadius) * kWideColumns + i + kRadius;
+            const float *apart = tile.differences + middle, *changes = tile.changes + middle;
             float sums[3] = {}, weights = 1, variance = 1;
             for (int channel = 0; channel < pages.channels; ++channel) {
                 sums[channel] = pages.noisy[channel * pages.height * pages.width + at];
@@ -219,7 +221,14 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
             for (int number = 0; number < pages.count; ++number) {
                 // Noise that the gain makes stronger counts less.
                 const float gain = pages.neighbours[number].gain, power = gain * gain;
-                const float ratio = apart[number * kWide] / allowed, squared = ratio * ratio;
+                // A change of brightness is smooth: what is there in one page only bends it.
+                const float *change = changes + number * kWide;
+                const float along = 2 * *change - change[-kRadius] - change[kRadius];
+                const float down = 2 * *change - change[-kRadius * kWideColumns] -
+                                   change[kRadius * kWideColumns];
+                const float bend = along * along + down * down;
+                const float d = apart[number * kWide] + kMeans * (bend * (bend / (1 + bend)));
+                const float ratio = d / allowed, squared = ratio * ratio;
                 const float weight = 1 / ((1 + squared) * (1 + squared * squared * (1.0f / 256)) *
                                           (power > 1 ? power : 1));
                 weights += weight;
@@ -227,7 +236,8 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
                 const float *moved =
                     tile.moved + number * pages.channels * kMergeRows * kMergeColumns + inside;
                 for (int channel = 0; channel < pages.channels; ++channel) {
-                    sums[channel] += weight * moved[channel * kMergeRows * kMergeColumns];
+                    sums[channel] += weight * (moved[channel * kMergeRows * kMergeColumns] -
+                                               *change);
                 }
             }
             for (int channel = 0; channel < pages.channels; ++channel) {

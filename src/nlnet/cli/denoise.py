@@ -39,6 +39,8 @@ examples:
   nlnet denoise 'shots/*.jpg' -o cleaned/ --strength 0.5,1
   nlnet denoise cells.tif -o cells-clean.tif --noise poisson
   nlnet denoise stack.tif -o stack-clean.tif --sigma 10,12,15
+  nlnet denoise movie.ome.tif -o movie-clean.ome.tif --along t
+  nlnet denoise frames/ -o cleaned/ --along files
   nlnet denoise camera.tif -o clean.tif --data-range 4095 --mask dead-pixels.png
   nlnet denoise scan.tif -o scan.jpg --depth 8 --jpeg-quality 90
   nlnet denoise IMG_0001.CR3 -o IMG_0001.tif --highlight-mode Blend

@@ -37,11 +37,18 @@ SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 def denoise_many(settings: Settings, arguments: argparse.Namespace) -> int:
     """Denoise files, folders and patterns into a folder; return 1 if some files failed."""
     from nlnet.files.many_files import run_jobs
+    from nlnet.files.series import FILES
 
     if arguments.preview is not None:
         raise InputError("--preview shows one image, but the output is a folder.")
     _check_folder_name(arguments.output)
     inputs, output = arguments.inputs, Path(arguments.output)
+    if settings.along == FILES:
+        if arguments.scheduler is not None:
+            raise InputError("--along files is done on this machine; leave --scheduler out.")
+        from nlnet.files.file_series import run_series
+
+        return _denoise_plan(inputs, output, arguments, partial(run_series, settings=settings))
     if arguments.scheduler is None:
         work = partial(run_jobs, settings=settings, workers=arguments.workers)
         return _denoise_plan(inputs, output, arguments, work)
@@ -60,6 +67,7 @@ def _denoise_plan(
     from nlnet.cli.progress import file_bar
     from nlnet.files.many_files import FileReport, split_jobs
     from nlnet.files.plan import make_plan
+    from nlnet.files.series import FILES
 
     plan = make_plan(inputs, output, recursive=arguments.recursive)
     make_folder(output)
@@ -69,7 +77,8 @@ def _denoise_plan(
     with file_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
-        done = work(todo, progress=bar.report)
+        neighbors = {"existing": existing} if arguments.along == FILES else {}
+        done = work(todo, progress=bar.report, **neighbors)
         for report in itertools.chain(map(FileReport, existing), done):
             tally[report.status] += 1
             for line in _report_lines(report, as_json=arguments.json):

@@ -82,6 +82,11 @@ def _shares(text: str) -> float | tuple[float, ...]:
     return shares if len(shares) > 1 else shares[0]
 
 
+def _axis(text: str) -> str | int:
+    """Parse the number of an axis, or a name."""
+    return int(text) if text.isdecimal() else text.lower()
+
+
 _NOISE = (
     argument(
         "--sigma S",
@@ -95,6 +100,13 @@ _NOISE = (
         "kind of noise: white, poisson (photon noise), camera (correlated, as in photos), or "
         "a JSON file written by 'nlnet noise --json' (default: auto, estimated)",
         default="auto",
+    ),
+    argument(
+        "--along AXIS",
+        "for pages that show nearly the same, as of a movie, a stack or a burst: denoise each with "
+        "those before and after it. t or z, if the file names its axes; a number, 0 for the first "
+        "axis; pages, for all pages of a file; or files, for the numbered images of a folder",
+        _axis,
     ),
     argument(
         "--per-page",

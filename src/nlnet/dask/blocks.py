@@ -12,8 +12,8 @@ does not need then pass zeros on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import dask.array as da
 import numpy as np
@@ -22,12 +22,11 @@ from dask.array.overlap import overlap, trim_internal
 from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import computed_apart, merge_small, whole_chunks
 from nlnet.dask.masks import find_hidden, halve_present
-from nlnet.dask.sigma_maps import map_of_block
 from nlnet.dask.work import Work
 from nlnet.denoising.plan import Plan
 from nlnet.denoising.removal import denoise_planes
-from nlnet.inputs import check_finite, from_planes, to_planes
-from nlnet.masks import Mask, fill
+from nlnet.inputs import from_planes, to_planes
+from nlnet.masks import Mask
 from nlnet.progress import ignore
 
 
@@ -76,25 +75,28 @@ def denoise_chunks(
     if work.channel_axis is not None:
         chunks[work.channel_axis] = (work.shape[0],)
     roomy = array.rechunk(tuple(chunks))
-    pixels = tuple(chunks[axis] for axis in work.mask_axes(array.ndim))
-    hidden, maps = (each if each is None else each.rechunk(pixels) for each in (hidden, maps))
+    chunked = tuple(chunks[axis] for axis in work.mask_axes(array.ndim))
+    hidden, maps = (each if each is None else each.rechunk(chunked) for each in (hidden, maps))
     change = _coarse_change(roomy, hidden, plans, work, scales, scale) if smaller else None
 
     # A single chunk has no neighbors, and may be smaller than the halo.
     depth = dict.fromkeys(range(array.ndim), 0)
     for axis in work.image_axes:
         depth[axis % array.ndim] = halo if len(chunks[axis]) > 1 else 0
-    wide = _with_halo(roomy, depth)
+    wide = with_halo(roomy, depth)
     halos = dict(enumerate(depth[axis] for axis in work.mask_axes(array.ndim)))
-    hidden, maps = (each if each is None else _with_halo(each, halos) for each in (hidden, maps))
+    hidden, maps = (each if each is None else with_halo(each, halos) for each in (hidden, maps))
     if change is not None:
-        change = _with_halo(change, {axis: rows // 2 for axis, rows in depth.items()})
+        change = with_halo(change, {axis: rows // 2 for axis, rows in depth.items()})
     places = [
-        _with_halo(da.arange(sum(chunks[axis]), chunks=(chunks[axis],)), {0: depth[axis]})
+        with_halo(da.arange(sum(chunks[axis]), chunks=(chunks[axis],)), {0: depth[axis]})
         for axis in (axis % array.ndim for axis in work.image_axes)
     ]
-    inputs = _Inputs(wide, hidden, maps, change, *places)
-    denoised = _map_pages(_denoise_block, inputs, plans, wide.chunks, array.dtype, work, scale)
+    axes, pixels = range(array.ndim), work.mask_axes(array.ndim)
+    sides = [((axis % array.ndim),) for axis in work.image_axes]
+    inputs = [(wide, axes), (hidden, pixels), (maps, pixels), (change, axes)]
+    inputs += [*zip(places, sides, strict=True), (plans, axes[: plans.ndim])]
+    denoised = map_pages(_denoise_block, inputs, wide.chunks, array.dtype, work=work, scale=scale)
     trimmed = trim_internal(denoised, depth, boundary="none")
     return cast(da.Array, trimmed.rechunk(array.chunks))
 
@@ -113,73 +115,50 @@ def _coarse_change(
         chunks[axis] = tuple(length // 2 for length in chunks[axis])
     # Computed apart, so that no chunk waits in memory until the smaller scales are done.
     left_out = None if hidden is None else computed_apart(hidden)
-    apart = _Inputs(computed_apart(roomy), left_out)
-    half = _map_pages(
-        _halve_block, apart, plans, tuple(chunks), np.dtype(np.float32), work, scale + 1
+    axes = range(roomy.ndim)
+    inputs = [
+        (computed_apart(roomy), axes),
+        (left_out, work.mask_axes(roomy.ndim)),
+        (plans, axes[: plans.ndim]),
+    ]
+    half = map_pages(
+        _halve_block, inputs, tuple(chunks), np.dtype(np.float32), work=work, scale=scale + 1
     )
     return denoise_chunks(half, plans, work, scales, scale + 1)
 
 
-def _with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
+def with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
+    """Return an array whose chunks have some of their neighbors around, but none at its ends."""
     return cast(da.Array, overlap(array, depth=depth, boundary="none", allow_rechunk=False))
 
 
-class _Inputs(NamedTuple):
-    """Arrays whose blocks are worked on together; all but the first may be missing."""
-
-    array: da.Array
-    hidden: da.Array | None = None
-    maps: da.Array | None = None
-    """These two have no channels."""
-    change: da.Array | None = None
-    """Of half the size."""
-    rows: da.Array | None = None
-    columns: da.Array | None = None
-    """Where each row and column of a block is in the image."""
-
-
-def _map_pages(
+def map_pages(
     function: Callable[..., Array],
-    inputs: _Inputs,
-    plans: da.Array,
+    inputs: Sequence[tuple[da.Array | None, Sequence[int]]],
     chunks: tuple[tuple[int, ...], ...],
     dtype: np.dtype[Any],
-    work: Work,
-    scale: int,
+    **more: Any,
 ) -> da.Array:
-    """Call ``function(*blocks, plans, work=, scale=)`` for the blocks of all inputs."""
-    axes = tuple(range(inputs.array.ndim))
-    pixels = work.mask_axes(len(axes))
-    down, across = (((axis % len(axes)),) for axis in work.image_axes)
-    pairs: list[Any] = []
-    for array, own in zip(inputs, (axes, pixels, pixels, axes, down, across), strict=True):
-        pairs += [array, None if array is None else own]  # blockwise passes None on as it is
+    """Call ``function(*blocks, **more)`` for the blocks of arrays, each given with its axes.
+
+    The first one has all axes. What is None is passed on as it is.
+    """
+    axes = tuple(inputs[0][1])
+    pairs = [part for array, own in inputs for part in (array, None if array is None else own)]
     mapped = da.blockwise(
         function,
         axes,
         *pairs,
-        plans,
-        axes[: plans.ndim],
         adjust_chunks=dict(enumerate(chunks)),
         align_arrays=False,
         meta=np.empty((0,) * len(axes), dtype),
-        work=work,
-        scale=scale,
+        **more,
     )
     return cast(da.Array, mapped)
 
 
 def _halve_block(
-    block: Array,
-    hidden: Mask | None,
-    maps: None,
-    change: None,
-    rows_in_image: None,
-    columns_in_image: None,
-    plans: Array,
-    *,
-    work: Work,
-    scale: int,
+    block: Array, hidden: Mask | None, plans: Array, *, work: Work, scale: int
 ) -> FloatArray:
     """Return the pages of one chunk at half the size; zeros where that is not needed."""
     rows, columns = (block.ndim + axis for axis in work.image_axes)
@@ -211,40 +190,30 @@ def _denoise_block(
     At the full size, and if there are smaller ones at all, `change` is what they have changed.
     """
     denoised = np.zeros_like(block) if scale else block.copy()
-    for page, plan in _plans(plans):
-        original = to_planes(block[page], work.channel_axis)
-        left_out = find_hidden(original, None if hidden is None else hidden[page])
-        if left_out is not None and left_out.all():
-            continue
-        planes = original if left_out is None else fill(original, left_out)
-        check_finite(planes)
+    for index, plan in _plans(plans):
+        found = work.read_page(block, hidden, maps, index, plan)
         scales = work.scales(plan)
-        if plan.idle or (scale > 0 and scale >= scales):
+        if found is None or plan.idle or (scale > 0 and scale >= scales):
             continue
-        place = work.place(scale, rows, columns) if scales else None
+        page = found.page
         coarse = None
         if scale + 1 < scales:
             assert change is not None
-            coarse = to_planes(change[page], work.channel_axis)
-        sigma_map = None
-        if maps is not None and plan.sigmas is not None:
-            magnitude = max(map(abs, plan.values))
-            sigma_map = map_of_block(maps[page], left_out, plan.sigmas, magnitude)
+            coarse = to_planes(change[index], work.channel_axis)
         restored, _ = denoise_planes(
-            planes,
+            page.planes,
             plan,
             work.shares_at(scale),
             work.network(),
             ignore,
             change=coarse,
-            place=place,
-            sigma_map=sigma_map,
+            place=work.place(scale, rows, columns) if scales else None,
+            sigma_map=found.sigma_map,
         )
         if scale:
-            restored -= planes
-        elif left_out is not None:
-            restored[:, left_out] = original[:, left_out]
-        denoised[page] = from_planes(restored, work.channel_axis)
+            denoised[index] = from_planes(restored - page.planes, work.channel_axis)
+        else:
+            denoised[index] = page.put_back(restored)
     return denoised
 
 

@@ -18,6 +18,7 @@ from nlnet.dask.chunks import image_axes, stand_in
 from nlnet.dask.estimation import check_stacked
 from nlnet.dask.masks import take_mask
 from nlnet.dask.pages import PagesRequest, plan_pages
+from nlnet.dask.series import denoise_along
 from nlnet.dask.sigma_maps import take_map
 from nlnet.dask.work import Work
 from nlnet.denoising.coarse_to_fine import scales_for
@@ -56,6 +57,7 @@ def denoise(
     stacked: int = 0,
     per_page: bool = False,
     noise_axis: int | None = None,
+    along: int | None = None,
     clip: bool | None = None,
     threads: int = 1,
     max_memory: int | None = None,
@@ -107,6 +109,9 @@ def denoise(
         pages together. `channel_axis` counts the axes of a page.
     per_page, noise_axis
         As for `nlnet.denoise_stack`.
+    along : int, optional
+        The axis of pages along which they are neighbors, as for `nlnet.denoise_stack`. Pages are
+        then computed as a whole, in runs of 16 or more with their neighbors on both sides.
     clip : bool, optional
         As for `nlnet.denoise`. By default the extremes of every page decide.
     threads : int, optional
@@ -154,6 +159,7 @@ def denoise(
         mapped=maps is not None,
         per_page=per_page,
         noise_axis=noise_axis,
+        along=along,
         warns=True,
     )
     plans = plan_pages(
@@ -163,6 +169,7 @@ def denoise(
         values,
         plans,
         asked.scales,
+        along=along,
         hidden=hidden,
         maps=maps,
         strength=strength,
@@ -181,6 +188,7 @@ def denoise_pages(
     plans: da.Array,
     scales: int,
     *,
+    along: int | None = None,
     hidden: da.Array | None = None,
     maps: da.Array | None = None,
     strength: Strength,
@@ -201,6 +209,8 @@ def denoise_pages(
         A `Plan` for each page, chunked as the first axes of `array`.
     scales : int
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
+    along : int, optional
+        The axis along which pages are neighbors.
     hidden : dask array, optional
         Which pixels are left out, of the shape of the pages and (H, W).
     maps : dask array, optional
@@ -231,6 +241,8 @@ def denoise_pages(
         max_memory=max_memory,
         device=device,
     )
+    if along is not None:
+        return denoise_along(array, plans, work, along, hidden, maps)
     return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden, maps=maps)
 
 

@@ -15,11 +15,13 @@ from nlnet.dask.chunks import block_sides
 from nlnet.dask.denoising import denoise_pages, find_network
 from nlnet.dask.pages import PagesRequest, from_known, plan_pages
 from nlnet.dask.schedulers import Scheduler
+from nlnet.dask.series import RUN
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.plan import Plan, Request
+from nlnet.denoising.series_windows import window_sides
 from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
 from nlnet.files.one_file import Findings
@@ -60,22 +62,26 @@ def denoise_volume(
         raise InputError(f"The output {str(target)!r} must end in .zarr, .tif or .tiff.")
     volume = open_volume(source)
     settings = scheduler.settings
-    blocks = _blocks(volume, target, scheduler)
+    along = None if settings.along is None else volume.axis_of(settings.along)
+    blocks = _blocks(volume, target, scheduler, along)
     array = volume.as_dask(blocks)
     with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:
-        plans = _find_plans(array, volume, scheduler, unfinished)
-        denoised = _denoised(array, volume, settings, plans)
+        plans = _find_plans(array, volume, scheduler, unfinished, along)
+        denoised = _denoised(array, volume, settings, plans, along)
         scheduler.compute(_written(denoised, unfinished), progress)
     return _findings(plans.ravel().tolist(), volume, target, settings)
 
 
-def _denoised(array: da.Array, volume: Volume, settings: Settings, plans: Array) -> da.Array:
+def _denoised(
+    array: da.Array, volume: Volume, settings: Settings, plans: Array, along: int | None
+) -> da.Array:
     """Return the array, denoised as the settings say; pages without noise are left as they are."""
     correlated = any(isinstance(plan.noise, Camera) for plan in plans.ravel())
     return denoise_pages(
         array,
         from_known(plans, array),
         SCALES if correlated else 1,
+        along=along,
         strength=settings.strength if volume.channels > 1 else _luma(settings.strength),
         model=settings.model,
         quality=settings.quality,
@@ -91,7 +97,9 @@ def _luma(strength: Strength) -> float:
     return strength[0] if isinstance(strength, Sequence) else strength
 
 
-def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: Target) -> Array:
+def _find_plans(
+    array: da.Array, volume: Volume, scheduler: Scheduler, target: Target, along: int | None
+) -> Array:
     """Return the plan of every page: that of an interrupted run, or a new one."""
     unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
     known = None if unfinished is None else unfinished.plans()
@@ -106,6 +114,7 @@ def _find_plans(array: da.Array, volume: Volume, scheduler: Scheduler, target: T
         _sigmas(array, volume, scheduler),
         per_page=settings.per_page,
         noise_axis=volume.noise_axis,
+        along=along,
     )
     lazy = plan_pages(array, asked, channel_axis=volume.channel_axis, stacked=volume.stacked)
     found = _compute_whole(lazy, scheduler)
@@ -149,7 +158,9 @@ def _findings(plans: Sequence[Plan], volume: Volume, target: Path, settings: Set
     )
 
 
-def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ...]:
+def _blocks(
+    volume: Volume, target: Path, scheduler: Scheduler, along: int | None
+) -> tuple[int, ...]:
     """Return the shape of the blocks: no two of them may share a chunk of the target."""
     if is_tiff(target):
         units = (1,) * volume.ndim
@@ -158,6 +169,13 @@ def _blocks(volume: Volume, target: Path, scheduler: Scheduler) -> tuple[int, ..
     rows, columns = volume.image_axes
     settings = scheduler.settings
     blocks = list(units)
+    if along is not None:
+        blocks[along] *= -(-RUN // units[along])
+        for axis in (rows, columns):
+            blocks[axis] *= -(-max(window_sides(volume.shape[axis])[0]) // units[axis])
+        if volume.channel_axis is not None:
+            blocks[volume.channel_axis] = volume.channels
+        return tuple(map(min, blocks, volume.shape))
     blocks[rows], blocks[columns] = block_sides(
         (units[rows], units[columns]),
         (

@@ -16,8 +16,9 @@ from nlnet.dask.chunks import computed_apart, image_axes, stand_in
 from nlnet.dask.sampling import lazy_object, sample_planes
 from nlnet.dask.sigma_maps import extremes
 from nlnet.denoising.image import unclipped_warning
-from nlnet.denoising.pages import Sigma, groups_of_pages, sigma_of_pages
+from nlnet.denoising.pages import Sigma, find_axis, groups_of_pages, sigma_of_pages
 from nlnet.denoising.plan import Plan, Request, make_plan
+from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, check_dtype, to_planes
 from nlnet.noise.record import SCALES, Camera, Noise
 from nlnet.noise.sample import Sample, sampled_pages
@@ -36,6 +37,7 @@ class PagesRequest:
     mapped: bool = False
     per_page: bool = False
     noise_axis: int | None = None
+    along: int | None = None
     warns: bool = False
 
     @property
@@ -95,6 +97,8 @@ def plan_pages(
     sigmas = sigma_of_pages(asked.sigma, leading)
     for sigma in sigmas.ravel():
         asked.request.check(sigma, array.dtype)
+    if asked.along is not None:
+        find_axis(asked.along, leading)
     groups = groups_of_pages(leading, asked.noise_axis, per_page=asked.per_page or asked.mapped)
     if 0 in leading:
         return from_known(np.empty(leading, object), array)
@@ -104,7 +108,8 @@ def plan_pages(
     def sample(index: tuple[int, ...], *, estimates: bool, pages: int = 1) -> Any:
         left_out = None if hidden is None else hidden[index]
         planes = to_planes(copy[index], channels)
-        return sample_planes(planes, left_out, estimates=estimates, pages=pages)
+        missing = asked.along is not None
+        return sample_planes(planes, left_out, estimates=estimates, pages=pages, missing=missing)
 
     found = np.empty(leading, object)
     for group in np.unique(groups):
@@ -115,8 +120,7 @@ def plan_pages(
             samples = [
                 sample(index, estimates=asked.estimates, pages=len(chosen)) for index in chosen
             ]
-            together = delayed(Sample.together)(samples)
-            common = delayed(make_plan)(together, sigmas.item(members[0]), asked.request)
+            common = delayed(_plan_together)(samples, sigmas.item(members[0]), asked.request)
         for index in members:
             given = sigmas.item(index)
             if maps is not None:
@@ -135,19 +139,25 @@ def from_known(plans: Array, array: da.Array) -> da.Array:
     return cast(da.Array, chunked)
 
 
+def _plan_together(samples: list[Sample | None], sigma: float | None, request: Request) -> Plan:
+    there = [sample for sample in samples if sample is not None]
+    if not there:
+        raise InputError(f"All of the {len(samples)} pages looked at are masked or NaN.")
+    return make_plan(Sample.together(there), sigma, request)
+
+
 def _plan(
     sample: Sample | None, sigma: float | Array | None, asked: PagesRequest, common: Plan | None
-) -> Plan:
+) -> Plan | None:
     """Decide how to denoise a page: by its own sample, or as all pages together."""
+    if sample is None:
+        # Nothing was to be found out about the page, or it is missing.
+        return common and common.of_strength(cast("float | None", sigma))
     if isinstance(sigma, np.ndarray):
         low, high = map(float, sigma)
-        assert sample is not None
         plan = make_plan(sample, (low, high), asked.request)
-    elif sample is not None:
-        plan = make_plan(sample, sigma, asked.request, common)
     else:
-        assert common is not None
-        return common.of_strength(sigma)
+        plan = make_plan(sample, sigma, asked.request, common)
     if asked.warns and plan.unclipped:
         warnings.warn(unclipped_warning(plan), stacklevel=2)
     return plan

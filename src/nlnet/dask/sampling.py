@@ -22,7 +22,12 @@ from nlnet.noise.white import check_size
 
 
 def sample_planes(
-    planes: da.Array, hidden: da.Array | None, *, estimates: bool, pages: int = 1
+    planes: da.Array,
+    hidden: da.Array | None,
+    *,
+    estimates: bool,
+    pages: int = 1,
+    missing: bool = False,
 ) -> Delayed:
     """Return a task that makes the `Sample` of (C, H, W) planes.
 
@@ -36,6 +41,8 @@ def sample_planes(
         Whether noise will be estimated, for which the image must not be too small.
     pages : int
         How many pages are sampled together.
+    missing : bool
+        Whether all pixels may be left out; there is no sample then, but None.
 
     Raises
     ------
@@ -49,7 +56,7 @@ def sample_planes(
     places = tile_places(planes.shape, pages)
     if places[0][1] == slice(None):
         given = None if hidden is None else _in_one_piece(hidden)
-        return cast(Delayed, delayed(_sample_whole)(_in_one_piece(planes), given, pages))
+        return cast(Delayed, delayed(_sample_whole)(_in_one_piece(planes), given, pages, missing))
     blocks, masks = _tasks(planes), _like(planes, hidden)
     gathered = delayed(_gather)(
         planes.shape,
@@ -57,6 +64,7 @@ def sample_planes(
         [delayed(_extremes)(*pair) for pair in zip(blocks, masks, strict=True)],
         [_in_one_piece(planes[place]) for place in places],
         [None if hidden is None else _in_one_piece(hidden[place[1:]]) for place in places],
+        missing,
     )
     return cast(Delayed, gathered)
 
@@ -78,10 +86,12 @@ def _tasks(array: da.Array) -> list[Delayed]:
     return cast(list[Delayed], array.to_delayed(optimize_graph=False).ravel().tolist())
 
 
-def _sample_whole(planes: Array, given: Mask | None, pages: int) -> Sample:
+def _sample_whole(planes: Array, given: Mask | None, pages: int, missing: bool) -> Sample | None:
     """Return the sample of a small image, all pixels that are left out filled."""
     hidden = find_hidden(planes, given)
     if hidden is not None:
+        if missing and hidden.all():
+            return None
         check_share(int(np.count_nonzero(hidden)), hidden.size)
         planes = fill(planes, hidden)
     check_finite(planes)
@@ -102,8 +112,12 @@ def _gather(
     found: Sequence[tuple[Extremes, int]],
     tiles: Sequence[Array],
     hidden_tiles: Sequence[Mask | None],
-) -> Sample:
-    check_share(sum(count for _, count in found), shape[1] * shape[2])
+    missing: bool,
+) -> Sample | None:
+    count = sum(count for _, count in found)
+    if missing and count == shape[1] * shape[2]:
+        return None
+    check_share(count, shape[1] * shape[2])
     extremes = Extremes.merge([each for each, _ in found])
     return Sample(shape, dtype, extremes, fill_tiles(tiles, hidden_tiles))
 

@@ -17,7 +17,8 @@ import zarr
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import stand_in
-from nlnet.errors import FileError, InputError, cannot
+from nlnet.denoising.pages import find_axis
+from nlnet.errors import FileError, InputError, about, cannot
 from nlnet.files.volume_paths import is_zarr
 from nlnet.inputs import KINDS, check_dtype
 
@@ -63,6 +64,17 @@ class Volume:
         """The axis of pages that differ in their noise: the channels, if the file names them."""
         names = [name.lower() for name in self.axes[: self.stacked]]
         return names.index("c") if "c" in names else None
+
+    def axis_of(self, along: str | int) -> int:
+        """Return the number of the axis that pages are neighbors along, given it or its name.
+
+        Raises
+        ------
+        InputError
+            If there is none in front of the pages.
+        """
+        with about(repr(str(self.path))):
+            return find_axis(along, self.shape[: self.stacked], self.axes)
 
     @property
     def ndim(self) -> int:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 from nlnet.arrays import Array
+from nlnet.dask.masks import find_hidden
+from nlnet.dask.sigma_maps import map_of_block
 from nlnet.denoising.camera import Place, scales_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
+from nlnet.denoising.series_pages import PlannedPage
 from nlnet.denoising.strength import Shares
+from nlnet.inputs import check_finite, to_planes
+from nlnet.masks import Mask, Planes, fill
 from nlnet.model.loading import ModelLike
 from nlnet.noise.record import Camera
 
@@ -53,6 +58,31 @@ class Work:
         """Return the axes of an array that a mask has as well: all but that of the channels."""
         channels = None if self.channel_axis is None else self.channel_axis % ndim
         return tuple(axis for axis in range(ndim) if axis != channels)
+
+    def read_page(
+        self,
+        block: Array,
+        hidden: Mask | None,
+        maps: Array | None,
+        index: tuple[int, ...],
+        plan: Plan,
+    ) -> PlannedPage | None:
+        """Return a page of a block, checked, with what is left out filled; None if that is all.
+
+        `hidden` and `maps` are blocks of the mask and of maps of sigma, if there are such.
+        """
+        original = to_planes(block[index], self.channel_axis)
+        left_out = find_hidden(original, None if hidden is None else hidden[index])
+        if left_out is not None and left_out.all():
+            return None
+        planes = original if left_out is None else fill(original, left_out)
+        check_finite(planes)
+        sigma_map = None
+        if maps is not None and plan.sigmas is not None:
+            magnitude = max(map(abs, plan.values))
+            sigma_map = map_of_block(maps[index], left_out, plan.sigmas, magnitude)
+        page = Planes(planes, left_out, self.channel_axis, block[index])
+        return PlannedPage(page, plan, sigma_map)
 
     def network(self) -> Network:
         """Return what removes noise."""

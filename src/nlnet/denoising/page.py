@@ -20,6 +20,7 @@ from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
 from nlnet.denoising.removal import denoise_planes
 from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
 from nlnet.denoising.strength import Shares
+from nlnet.errors import InputError
 from nlnet.masks import Planes
 from nlnet.noise.sample import Sample, sampled_pages
 from nlnet.progress import Report
@@ -85,8 +86,7 @@ def denoise_page(
     restored, models = denoise_planes(
         page.planes, plan, shares, network, report, sigma_map=sigma_map
     )
-    left_out = 0 if page.hidden is None else int(np.count_nonzero(page.hidden))
-    return page.put_back(restored), PageFindings(plan, models, left_out, hot)
+    return page.put_back(restored), PageFindings(plan, models, page.left_out, hot)
 
 
 def without_hot_pixels(page: Planes, plan: Plan, request: Request) -> tuple[Planes, int]:
@@ -122,7 +122,7 @@ def plan_page(
 
 
 def plan_together(
-    count: int, planes_of: Callable[[int], Array], sigma: float | None, request: Request
+    count: int, planes_of: Callable[[int], Array | None], sigma: float | None, request: Request
 ) -> Plan:
     """Decide how to denoise pages that have their noise in common, from some of them.
 
@@ -131,12 +131,24 @@ def plan_together(
     count : int
         Number of pages, at least 1.
     planes_of : callable
-        Called with the number of a page; returns its (C, H, W) planes, of finite values.
+        Called with the number of a page; returns its (C, H, W) planes, of finite values, or None
+        for a page that is missing, for which the next one is taken.
     sigma : float or None
         Standard deviation of their noise, if it is given.
     request : Request
         What else the user says.
+
+    Raises
+    ------
+    InputError
+        If all pages are missing, or as `make_plan`.
     """
     chosen = sampled_pages(count)
-    samples = [Sample.of(planes_of(number), len(chosen)).kept() for number in chosen]
+    samples = []
+    for number in chosen:
+        following = (planes_of((number + step) % count) for step in range(count))
+        planes = next((each for each in following if each is not None), None)
+        if planes is None:
+            raise InputError(f"All {count} pages are masked or NaN.")
+        samples.append(Sample.of(planes, len(chosen)).kept())
     return make_plan(Sample.together(samples), sigma, request)

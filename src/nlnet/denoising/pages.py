@@ -84,16 +84,48 @@ def series_of_pages(pages: tuple[int, ...], along: int | None) -> list[list[tupl
     """
     if along is None:
         return [[index] for index in np.ndindex(pages)]
-    if not isinstance(along, int | np.integer) or not 0 <= along < len(pages):
-        raise InputError(
-            f"along is {along!r}, but must be an axis in front of the pages, which are of shape "
-            f"{pages}: 0 is the first one."
-        )
+    along = find_axis(along, pages)
     before, after = pages[:along], pages[along + 1 :]
     return [
         [(*index[:along], number, *index[along:]) for number in range(pages[along])]
         for index in np.ndindex((*before, *after))
     ]
+
+
+def find_axis(along: object, pages: tuple[int, ...], names: Sequence[str] = ()) -> int:
+    """Return the number of the axis along which pages are neighbors.
+
+    Parameters
+    ----------
+    along : str or int
+        Its name or number, as users give it.
+    pages : tuple of int
+        Lengths of the axes in front of the pages.
+    names : sequence of str
+        Names of these axes, where they are known; others may follow.
+
+    Raises
+    ------
+    InputError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> find_axis("t", (3, 10), ("Z", "T", "Y", "X")), find_axis(0, (3, 10))
+    (1, 0)
+    """
+    known = [str(name).lower() for name in names[: len(pages)]]
+    if isinstance(along, str) and along.lower() in known:
+        return known.index(along.lower())
+    if isinstance(along, int | np.integer) and 0 <= along < len(pages):
+        return int(along)
+    if along == "pages" and len(pages) == 1:
+        return 0
+    called = f" ({', '.join(known)})" if known else ""
+    raise InputError(
+        f"along is {along!r}, but must be an axis in front of the pages, which are of shape "
+        f"{pages}{called}: 0 is the first one."
+    )
 
 
 def groups_of_pages(

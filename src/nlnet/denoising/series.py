@@ -11,7 +11,7 @@ All pages are in units of their noise, whose standard deviation is 1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,17 @@ halfway between 1 and what the blocks say: without contrast, there is only an of
 _ROUNDS = 4
 """Of estimating the change of brightness, each without what fits worst before."""
 
-_UNLIKE = 0.3
-"""Misfit above which a page shows something else altogether, as after a cut."""
+_MISFIT = 0.3
+"""What the means of blocks may differ by after a change of brightness, in the median: if more is
+left, no such change explains it."""
+
+_UNLIKE = 0.05
+"""Variance by which a difference may exceed what a page shows, on average over its blocks: beyond,
+it is another scene."""
+
+_MOVES = 0.72
+"""Share that motion must leave at most of the differences without it: structures that grow or fade
+from page to page, as in a stack, look as if they moved, but fit hardly better for it."""
 
 _NEGLIGIBLE = 0.1
 """Change of the gain below which motion is found well enough."""
@@ -72,23 +81,23 @@ class MergedPage:
 
     Parameters
     ----------
-    number : int
-        Which page it is, from 0.
     noisy : (C, H, W) array
         The average.
     left : (H, W) array
         Standard deviation of the noise in it.
     """
 
-    number: int
     noisy: Plane
     left: Plane
 
 
 def merge_pages(
-    count: int, read: Callable[[int], Page | None], threads: int | None
-) -> Iterator[MergedPage | None]:
-    """Yield every page of a series, merged with its neighbours.
+    count: int,
+    read: Callable[[int], Page | None],
+    threads: int | None,
+    wanted: Iterable[int] | None = None,
+) -> Iterator[tuple[int, MergedPage | None]]:
+    """Yield the pages of a series with their numbers, each merged with its neighbours.
 
     Only a page, its neighbours and the result are in memory.
 
@@ -97,50 +106,99 @@ def merge_pages(
     count : int
         Number of pages.
     read : callable
-        Called once for each page, in order; returns None for a page that is missing, which is
-        nobody's neighbour, and for which None is yielded.
+        Called once for each page that is needed, in order; returns None for a page that is missing,
+        which is nobody's neighbour, and for which None is yielded.
     threads : int or None
         Number of threads.
+    wanted : iterable of int, optional
+        The numbers of the pages to merge, in order; all by default.
     """
     pages: dict[int, Page | None] = {}
-    for number in range(count):
-        for each in range(number + REACH if number else 0, min(number + REACH + 1, count)):
-            pages[each] = read(each)
-        pages.pop(number - REACH - 1, None)
+    for number in range(count) if wanted is None else wanted:
+        near = range(max(0, number - REACH), min(number + REACH + 1, count))
+        pages = {each: pages[each] if each in pages else read(each) for each in near}
         page = pages[number]
-        others = [each for at, each in sorted(pages.items()) if at != number and each is not None]
-        yield None if page is None else MergedPage(number, *merge_page(page, others, threads))
+        others = [each for at, each in pages.items() if at != number and each is not None]
+        yield number, None if page is None else MergedPage(*merge_page(page, others, threads))
 
 
 def merge_page(page: Page, others: list[Page], threads: int | None) -> tuple[Plane, Plane]:
     """Return a page averaged with others, and the standard deviation of the noise that is left."""
     luminance = _luminance(page)
 
-    def neighbour(other: Page) -> Neighbour | None:
-        field, gain, offset, misfit = find_motion(luminance, _luminance(other))
-        return None if misfit > _UNLIKE else other.as_neighbour(field, gain, offset)
+    def motion_of(other: Page) -> Motion:
+        return find_motion(luminance, _luminance(other))
 
-    workers = threads_for(page.noisy.size, threads)
-    alike = [each for each in in_threads(neighbour, others, workers) if each is not None]
+    found = in_threads(motion_of, others, threads_for(page.noisy.size, threads))
+    left, before = (sum(getattr(each, name) for each in found) for name in ("left", "before"))
+    if left > _MOVES * before:
+        found = [each.still() for each in found]
+    alike = [
+        other.as_neighbour(each.field, each.gain, each.offset)
+        for each, other in zip(found, others, strict=True)
+        if each.left < each.shown + _UNLIKE
+    ]
     return merge(page.noisy, page.guide, alike, threads)
 
 
-def find_motion(reference: Plane, other: Plane) -> tuple[Plane, float, float, float]:
-    """Return the motion from one (H, W) guide to another, gain and offset back, and the misfit.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Motion:
+    """How a page has moved and changed its brightness to become another one.
 
-    The misfit is the median of what is left of the difference of the means of blocks.
+    Parameters
+    ----------
+    field, fits : array
+        As `align` finds them.
+    gain, offset : float
+        What makes the other page as bright as this one.
     """
-    field, means = align(reference, other)
-    gain, offset = change_of_brightness(means)
-    if abs(gain - 1) > _NEGLIGIBLE:
-        # What is darker has smaller gradients, so that motion looks smaller than it is.
-        field, means = align(reference, other * np.float32(gain) + np.float32(offset))
-        more_gain, more_offset = change_of_brightness(means)
-        rest = means[..., 0] - more_gain * means[..., 1] - more_offset
-        gain, offset = gain * more_gain, offset * more_gain + more_offset
-    else:
+
+    field: Plane
+    fits: Plane
+    gain: float = 1.0
+    offset: float = 0.0
+
+    @classmethod
+    def between(cls, field: Plane, fits: Plane) -> Motion:
+        """Return the motion together with the change of brightness, if there is one."""
+        means = fits[..., (0, 2)]
+        gain, offset = change_of_brightness(means)
         rest = means[..., 0] - gain * means[..., 1] - offset
-    return field, gain, offset, float(np.median(np.abs(rest)))
+        if np.median(np.abs(rest)) > _MISFIT:
+            gain, offset = 1.0, 0.0
+        return cls(field, fits, gain, offset)
+
+    @property
+    def shown(self) -> float:
+        """Mean variance of what the page shows in a block."""
+        return float(self.fits[..., 1].mean())
+
+    @property
+    def left(self) -> float:
+        """Mean variance of the difference in a block."""
+        return float(self.fits[..., 3].mean())
+
+    @property
+    def before(self) -> float:
+        """The same without motion."""
+        return float(self.fits[..., 5].mean())
+
+    def still(self) -> Motion:
+        """Return what there is without motion."""
+        fits = np.concatenate([self.fits[..., :2], self.fits[..., 4:], self.fits[..., 4:]], axis=-1)
+        return Motion.between(np.zeros_like(self.field), fits)
+
+
+def find_motion(reference: Plane, other: Plane) -> Motion:
+    """Return the motion from one (H, W) guide to another, with the change of brightness back."""
+    found = Motion.between(*align(reference, other))
+    if abs(found.gain - 1) <= _NEGLIGIBLE:
+        return found
+    # What is darker has smaller gradients, so that motion looks smaller than it is.
+    scaled = other * np.float32(found.gain) + np.float32(found.offset)
+    field, fits = align(reference, scaled)
+    fits[..., (2, 4)] = (fits[..., (2, 4)] - found.offset) / found.gain
+    return Motion.between(field, fits)
 
 
 def change_of_brightness(means: npt.NDArray[np.floating]) -> tuple[float, float]:

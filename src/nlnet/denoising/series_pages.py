@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
-from nlnet.denoising.plan import Plan
+from nlnet.denoising.page import plan_page, without_hot_pixels
+from nlnet.denoising.plan import Plan, Request
 from nlnet.denoising.removal import denoise_planes, to_dtype
-from nlnet.denoising.series import REACH, MergedPage, Page, merge_pages
+from nlnet.denoising.series import MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.denoising.strength import Shares, blend
 from nlnet.engine.series import Plane
@@ -32,6 +36,29 @@ class PlannedPage:
     page: Planes
     plan: Plan
     sigma_map: SigmaMap | None = None
+    hot: int = 0
+    """Number of its hot and dead pixels that were filled."""
+
+    @classmethod
+    def of(
+        cls,
+        page: Planes,
+        sigma: float | npt.ArrayLike | None,
+        request: Request,
+        common: Plan | None,
+        dtype: np.dtype[Any] | None,
+    ) -> PlannedPage:
+        """Decide how to denoise a page; parameters as for `nlnet.denoising.page.denoise_page`."""
+        plan, sigma_map = plan_page(page, sigma, request, common)
+        page, hot = without_hot_pixels(page, plan, request)
+        return cls(page.cast(dtype), plan, sigma_map, hot)
+
+    def part(self, region: tuple[slice, slice]) -> PlannedPage | None:
+        """Return some rows and columns of it; None if all of them are left out."""
+        page, sigma_map = self.page.part(region), self.sigma_map
+        if sigma_map is not None:
+            sigma_map = dataclasses.replace(sigma_map, values=sigma_map.values[region])
+        return None if page is None else PlannedPage(page, self.plan, sigma_map)
 
 
 def denoise_series(
@@ -40,8 +67,9 @@ def denoise_series(
     shares: Shares,
     network: Network,
     report: Report,
-) -> Iterator[tuple[PlannedPage, Array] | None]:
-    """Yield every page of a series with its denoised image; None for a page that is missing.
+    wanted: Sequence[int] | None = None,
+) -> Iterator[tuple[int, PlannedPage | None, Array | None]]:
+    """Yield the number of every page, the page, and its denoised image; None if it is missing.
 
     Parameters
     ----------
@@ -51,22 +79,25 @@ def denoise_series(
         Called once for each page, in order; None for one that is missing.
     shares, network, report
         As for `nlnet.denoising.removal.denoise_planes`.
+    wanted : sequence of int, optional
+        The numbers of the pages to denoise, in order; all by default.
     """
+    chosen = range(count) if wanted is None else wanted
     planned: dict[int, PlannedPage | None] = {}
 
     def read_page(number: int) -> Page | None:
         found = planned[number] = read(number)
-        planned.pop(number - 2 * REACH - 1, None)
         return None if found is None else _in_units(found, network)
 
-    for number, merged in enumerate(merge_pages(count, read_page, network.threads)):
-        found = planned[number]
-        if merged is None or found is None:
-            yield None
-        else:
-            image = _remove_left(found, merged, shares, network, one_of(report, number, count))
-            yield found, found.page.put_back(image)
-        report((number + 1) / count)
+    pages = merge_pages(count, read_page, network.threads, chosen)
+    for done, (number, merged) in enumerate(pages):
+        found, image = planned[number], None
+        if merged is not None and found is not None:
+            part = one_of(report, done, len(chosen))
+            image = found.page.put_back(_remove_left(found, merged, shares, network, part))
+        yield number, found, image
+        planned = {each: page for each, page in planned.items() if each > number}
+        report((done + 1) / len(chosen))
 
 
 def _in_units(found: PlannedPage, network: Network) -> Page:
@@ -87,7 +118,7 @@ def _remove_left(
         return planes.copy()
     left = merged.left
     if found.sigma_map is not None:
-        left = left * np.asarray(found.sigma_map.values / plan.average, np.float32)
+        left = left * np.asarray(found.sigma_map.values / _unit(found), np.float32)
     typical = float(np.median(left))
     gains = np.float32(typical) / left
     base = local_means(merged.noisy)
@@ -115,7 +146,10 @@ def _unit_plan(found: PlannedPage, factor: float = 1.0) -> Plan:
 
 def _unit(found: PlannedPage) -> float | None:
     """Return the standard deviation of the noise, None if it depends on the brightness."""
-    return found.plan.average if found.sigma_map is not None else found.plan.noise.sigma
+    if found.plan.sigmas is None:
+        return found.plan.noise.sigma
+    low, high = found.plan.sigmas
+    return math.sqrt(max(low, high / 16) * high)
 
 
 def _forward(found: PlannedPage) -> Plane:

@@ -12,7 +12,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.page import plan_together
 from nlnet.denoising.plan import Plan, Request
 from nlnet.errors import InputError, about
-from nlnet.masks import Planes, read_planes, with_mask_of
+from nlnet.masks import Planes, is_missing, read_planes, with_mask_of
 
 
 class StackPages:
@@ -52,20 +52,16 @@ class StackPages:
         """Return a page as it is."""
         return _read_page(self.data, index)
 
-    def is_missing(self, index: tuple[int, ...]) -> bool:
-        """Tell whether no pixel of a page is there."""
-        return self._is_empty(self.page(index))
-
-    def _is_empty(self, page: Array) -> bool:
-        pixels = self.without_alpha(np.ma.getdata(page))
-        if pixels.dtype.kind == "f" and np.isnan(pixels).all():
-            return True
-        return bool(np.ma.getmaskarray(page).all())
-
     def read(self, index: tuple[int, ...]) -> tuple[Array, Planes]:
         """Return a page, and what has been checked of it and is denoised: all but alpha."""
         page = self.page(index)
         return page, self._planes_of(index, page)
+
+    def find(self, index: tuple[int, ...]) -> Planes | None:
+        """Return what is denoised of a page; None if no pixel of it is there."""
+        page = self.page(index)
+        missing = is_missing(self.without_alpha(page))
+        return None if missing else self._planes_of(index, page)
 
     def _planes_of(self, index: tuple[int, ...], page: Array) -> Planes:
         axis = -1 if self._axes == 3 else None
@@ -75,11 +71,9 @@ class StackPages:
     def plan_together(self, members: Array, sigma: float | None, request: Request) -> Plan:
         """Decide how to denoise pages that have their noise in common, given their indices."""
 
-        def planes_of(number: int) -> Array:
-            places = [tuple(each.tolist()) for each in np.roll(members, -number, axis=0)]
-            pages = ((place, self.page(place)) for place in places)
-            there = next((each for each in pages if not self._is_empty(each[1])), None)
-            return (self.read(places[0])[1] if there is None else self._planes_of(*there)).planes
+        def planes_of(number: int) -> Array | None:
+            found = self.find(tuple(members[number].tolist()))
+            return None if found is None else found.planes
 
         return plan_together(len(members), planes_of, sigma, request)
 
@@ -143,6 +137,14 @@ def as_array(stack: Any) -> Any:
     if _is_tensor(stack):
         return _to_numpy(stack)
     return stack if hasattr(stack, "shape") and hasattr(stack, "dtype") else np.asarray(stack)
+
+
+def names_of_axes(stack: Any) -> tuple[str, ...]:
+    """Return the names that an array has for its axes, as arrays of xarray and zarr have."""
+    names = getattr(stack, "dims", None) or getattr(
+        getattr(stack, "metadata", None), "dimension_names", None
+    )
+    return tuple(map(str, names or ()))
 
 
 def _is_tensor(stack: Any) -> bool:

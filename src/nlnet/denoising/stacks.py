@@ -13,17 +13,19 @@ from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import check_machine, stoppable, warnings_of
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import denoise_page, plan_page, without_hot_pixels
+from nlnet.denoising.page import denoise_page
 from nlnet.denoising.pages import (
     Sigma,
+    find_axis,
     groups_of_pages,
     series_of_pages,
     sigma_of_pages,
     split_sigma,
 )
 from nlnet.denoising.plan import Plan, Request, check_map_noise
-from nlnet.denoising.series_pages import PlannedPage, denoise_series
-from nlnet.denoising.stack_pages import StackPages, as_array, map_of
+from nlnet.denoising.series_pages import PlannedPage
+from nlnet.denoising.series_windows import denoise_in_windows
+from nlnet.denoising.stack_pages import StackPages, as_array, map_of, names_of_axes
 from nlnet.denoising.strength import Shares, Strength, check_strength
 from nlnet.errors import about
 from nlnet.inputs import check_float
@@ -39,7 +41,7 @@ def denoise_stack(
     noise: str | Noise | None = None,
     per_page: bool = False,
     noise_axis: int | None = None,
-    along: int | None = None,
+    along: int | str | None = None,
     strength: Strength = 1.0,
     mask: Any = None,
     rgb: bool | None = None,
@@ -81,9 +83,10 @@ def denoise_stack(
     noise_axis : int, optional
         The axis in front whose pages differ in their noise, such as the channels of a microscope:
         it is then estimated once for every index of that axis.
-    along : int, optional
+    along : int or str, optional
         The axis in front along which pages are neighbors, such as the time of a movie or the depth
-        of a stack: 0 for the first one. Each page is then merged with the four before and the four
+        of a stack: 0 for the first one, or its name if the array has names for its axes (xarray,
+        zarr). Each page is then merged with the four before and the four
         after it, moved to where they show the same, before the rest of the noise is removed. What
         only one page shows stays in that page. By default every page is denoised by itself. A page
         that is all NaN stays as it is.
@@ -148,7 +151,8 @@ def denoise_stack(
     shares = check_strength(strength, pages.channels)
     report = stoppable(progress)
     work = _Work(pages, sigmas, maps, groups, request, shares, network, result_dtype)
-    series = series_of_pages(pages.shape, along)
+    axis = None if along is None else find_axis(along, pages.shape, names_of_axes(stack))
+    series = series_of_pages(pages.shape, axis)
     for number, indices in enumerate(series):
         part = one_of(report, number, len(series))
         if along is None:
@@ -190,26 +194,30 @@ class _Work:
 
     def denoise_along(self, indices: list[tuple[int, ...]], report: Report) -> None:
         """Denoise pages that are neighbors."""
-        pages = denoise_series(
-            len(indices), lambda at: self._plan(indices[at]), self.shares, self.network, report
+        pages = denoise_in_windows(
+            self.pages.size,
+            len(indices),
+            lambda at: self._plan(indices[at]),
+            self.shares,
+            self.network,
+            report,
         )
-        for index, result in zip(indices, pages, strict=True):
-            page = self.pages.page(index)
-            if result is None:
-                self.pages.write(index, page, self.pages.without_alpha(page))
+        for number, found, image in pages:
+            page = self.pages.page(indices[number])
+            if found is None or image is None:
+                image = self.pages.without_alpha(page)
             else:
-                self.pages.write(index, page, result[1])
-                self.done.append(result[0].plan)
+                self.done.append(found.plan)
+            self.pages.write(indices[number], page, image)
 
     def _plan(self, index: tuple[int, ...]) -> PlannedPage | None:
-        if self.pages.is_missing(index):
+        planes = self.pages.find(index)
+        if planes is None:
             return None
-        common = self._common_plan(index)
-        _, planes = self.pages.read(index)
         with about(self.pages.name_of(index)):
-            plan, sigma_map = plan_page(planes, self._sigma(index), self.request, common)
-            planes, _ = without_hot_pixels(planes, plan, self.request)
-            return PlannedPage(planes.cast(self.dtype), plan, sigma_map)
+            return PlannedPage.of(
+                planes, self._sigma(index), self.request, self._common_plan(index), self.dtype
+            )
 
     def _common_plan(self, index: tuple[int, ...]) -> Plan | None:
         """Return what is decided for all pages that have their noise in common with a page."""

@@ -107,7 +107,7 @@ class AlignTask(ctypes.Structure):
 
     _fields_ = (
         *_fields(ctypes.c_int64, "height width"),
-        *_fields(ctypes.c_void_p, "reference other field means"),
+        *_fields(ctypes.c_void_p, "reference other field fits"),
     )
 
 

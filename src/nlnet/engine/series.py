@@ -37,23 +37,25 @@ def align(reference: Plane, other: Plane) -> tuple[Plane, Plane]:
 
     Returns
     -------
-    field, means : (ceil(H / 8), ceil(W / 8), 2) arrays
-        The vector (dy, dx) of every block, and the mean of both planes around it, where it is and
-        where it has moved to.
+    field : (ceil(H / 8), ceil(W / 8), 2) array
+        The vector (dy, dx) of every block.
+    fits : (ceil(H / 8), ceil(W / 8), 6) array
+        How the 16x16 pixels around it fit: mean and variance of the plane, the mean of the other
+        one where it has moved to, the variance of the difference there, and both without motion.
     """
     height, width = reference.shape
     blocks = _blocks(height, width)
-    field, means = np.empty(blocks, np.float32), np.empty(blocks, np.float32)
+    field, fits = np.empty((*blocks, 2), np.float32), np.empty((*blocks, 6), np.float32)
     task = AlignTask(
         height,
         width,
         checked_address("The page", reference, reference.shape, np.float32),
         checked_address("The other page", other, reference.shape, np.float32),
         address(field),
-        address(means),
+        address(fits),
     )
     _run("align", task)
-    return field, means
+    return field, fits
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,7 +100,7 @@ def merge(
             NeighbourStructure(
                 checked_address("A neighbour", each.noisy, shape, np.float32),
                 checked_address("A neighbour's guide", each.guide, shape, np.float32),
-                checked_address("The motion", each.field, _blocks(height, width), np.float32),
+                checked_address("The motion", each.field, (*_blocks(height, width), 2), np.float32),
                 each.gain,
                 each.offset,
             )
@@ -136,8 +138,8 @@ def in_threads(
         return list(pool.map(function, given))
 
 
-def _blocks(height: int, width: int) -> tuple[int, int, int]:
-    return -(-height // BLOCK), -(-width // BLOCK), 2
+def _blocks(height: int, width: int) -> tuple[int, int]:
+    return -(-height // BLOCK), -(-width // BLOCK)
 
 
 def _run(name: str, task: AlignTask | MergeTask) -> None:

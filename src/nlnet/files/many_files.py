@@ -144,7 +144,7 @@ def work_on(job: FileJob, settings: Settings, progress: Callable[[float], bool])
     report = FileReport(job, elsewhere=True)
     try:
         if job.is_open:
-            _prepare(job.target)
+            prepare(job.target)
             with claim(job.target) as ours:
                 # Once more: another process may have written it before the claim was ours.
                 if ours and job.is_open:
@@ -162,7 +162,8 @@ def work_on(job: FileJob, settings: Settings, progress: Callable[[float], bool])
     return report
 
 
-def _prepare(target: Path) -> None:
+def prepare(target: Path) -> None:
+    """Make the folder of an output, which must be a plain file if it exists."""
     if os.path.lexists(target) and not target.is_file():
         raise FileError(f"The output {str(target)!r} exists, but is not a plain file.")
     try:

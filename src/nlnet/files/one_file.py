@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 from nlnet.atomic import copy_file
 from nlnet.denoising.image import stoppable
+from nlnet.denoising.page import PageFindings
 from nlnet.errors import InputError
 from nlnet.files.pages import denoise_pages, notes_of
 from nlnet.files.rewriting import rewriting
@@ -21,6 +23,7 @@ from nlnet.images import (
     read_unless_raw,
     write_pages,
 )
+from nlnet.images.content import Pages
 from nlnet.images.writing import PLAIN
 from nlnet.model.loading import AUTO
 from nlnet.noise.record import Noise
@@ -102,10 +105,27 @@ def denoise_file(
         mask_of=lambda number: page_mask(settings.mask, number, *beside),
         map_of=lambda number: page_sigmas(settings.sigma_map, number, *beside),
     )
+    findings = write_results(source, target, pages, results, found, settings)
+    return Outcome(first, results[0], findings)
+
+
+def write_results(
+    source: Path,
+    target: Path,
+    pages: Pages,
+    results: list[ImageFile],
+    found: Sequence[PageFindings],
+    settings: Settings,
+) -> Findings:
+    """Write the pages that a file has become, and say what there is to say about it.
+
+    `pages` are its pages as they were. A file that had better stay as it is, as `rewriting` says,
+    is copied.
+    """
     writing: WritingOptions | None = settings.writing
     notes: tuple[str, ...] = ()
     if keeps_format(pages, target) and settings.writing == PLAIN:
-        writing, notes = rewriting(first, results, found, settings)
+        writing, notes = rewriting(pages[0], results, found, settings)
     if writing is None:
         copy_file(source, target)
     else:
@@ -114,9 +134,9 @@ def denoise_file(
         notes += tuple(dict.fromkeys(note for page in results for note in page.notes))
         notes += losses(target, results, writing)
     notes += notes_of(found)
-    plans = [page.plan for page in found]
-    sigmas, words = zip(*((plan.sigma, plan.in_words()) for plan in plans), strict=True)
-    return Outcome(first, results[0], Findings(sigmas, settings.estimates, notes, words))
+    sigmas = tuple(page.plan.sigma for page in found)
+    words = tuple(page.plan.in_words() for page in found)
+    return Findings(sigmas, settings.estimates, notes, words)
 
 
 def _denoise_raw(
@@ -135,6 +155,7 @@ def _denoise_raw(
         "a data range (--data-range)": settings.data_range is not None,
         "noise other than poisson (--noise)": settings.noise in ("white", "camera"),
         "a mask (--mask)": settings.mask is not None,
+        "an axis (--along)": settings.along is not None,
     }
     for name, given in refused.items():
         if given:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,13 +12,16 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings, denoise_page, plan_together
-from nlnet.denoising.plan import Request
+from nlnet.denoising.plan import Plan, Request
+from nlnet.denoising.series_pages import PlannedPage
+from nlnet.denoising.series_windows import denoise_in_windows
 from nlnet.denoising.strength import check_strength
 from nlnet.errors import InputError, about
+from nlnet.files.series import series_of_file
 from nlnet.files.settings import FileSigma, Settings
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
-from nlnet.masks import Planes, read_planes
+from nlnet.masks import Planes, is_missing, read_planes
 from nlnet.noise.record import Noise, NoNoise
 from nlnet.progress import Report, one_of
 
@@ -55,44 +59,138 @@ def denoise_pages(
     InputError, ModelError, Cancelled
         As `nlnet.denoise`; errors name the page.
     """
-    count, first = len(pages), pages[0]
-    with about(repr(name)):
-        sigmas = sigmas_of_pages(settings.sigma, count)
-    strength = settings.strength
-    if isinstance(strength, tuple) and first.channels == 1:
-        strength = strength[0]
-    shares = check_strength(strength, first.channels)
-    white = settings.data_range or first.data_range
-    request = Request(settings.noise, white, hot_pixels=settings.hot_pixels)
+    count = len(pages)
+    work = PageWork(
+        pages,
+        settings,
+        network,
+        name,
+        lambda number: name_of_page(name, number, count),
+        mask_of,
+        map_of,
+    )
+    if settings.along is None:
+        done = work.alone(report)
+    else:
+        with about(repr(name)):
+            series = series_of_file(pages[0], count, settings.along)
+        parts = (one_of(report, number, len(series)) for number in range(len(series)))
+        done = itertools.chain.from_iterable(map(work.along, series, parts))
+    results = sorted(done, key=lambda result: result[0])
+    return [page for _, page, _ in results], [found for *_, found in results if found is not None]
 
-    def read(number: int) -> tuple[ImageFile, Planes]:
-        page = pages[number] if number else first
-        with about(name_of_page(name, number, count)):
+
+Denoised: TypeAlias = tuple[int, ImageFile, PageFindings | None]
+"""The number of a page, what it has become, and what was found; None if it is missing."""
+
+
+class PageWork:
+    """The work on pages, of one file or of several; parameters are as for `denoise_pages`.
+
+    `names` is called with the number of a page, and returns what errors call it.
+    """
+
+    def __init__(
+        self,
+        pages: Sequence[ImageFile],
+        settings: Settings,
+        network: Network,
+        name: str,
+        names: Callable[[int], str],
+        mask_of: Side,
+        map_of: Side,
+    ) -> None:
+        self._pages, self._first = pages, pages[0]
+        self._network, self._names = network, names
+        self._mask_of, self._map_of = mask_of, map_of
+        self._skips = settings.along is not None
+        # Values that integers would round away are kept where floating ones are written.
+        self._dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
+        with about(repr(name)):
+            self._sigmas = sigmas_of_pages(settings.sigma, len(pages))
+        strength, channels = settings.strength, self._first.channels
+        if isinstance(strength, tuple) and channels == 1:
+            strength = strength[0]
+        self._shares = check_strength(strength, channels)
+        white = settings.data_range or self._first.data_range
+        self._request = Request(settings.noise, white, hot_pixels=settings.hot_pixels)
+        self._common: Plan | None = None
+        if len(pages) > 1 and not settings.per_page and map_of(0) is None:
+            one = self._sigmas[0]
+            if one is not None:
+                one *= find_data_range(self._first.pixels, self._request.data_range) / 255
+            self._common = plan_together(len(pages), self._planes_of, one, self._request)
+
+    def alone(self, report: Report) -> Iterator[Denoised]:
+        """Denoise every page by itself."""
+        for number in range(len(self._pages)):
+            page, planes = self._read(number)
+            assert planes is not None
+            with about(self._names(number)):
+                pixels, found = denoise_page(
+                    planes,
+                    self._sigma(number, planes),
+                    self._request,
+                    self._shares,
+                    self._network,
+                    one_of(report, number, len(self._pages)),
+                    self._common,
+                    self._dtype,
+                )
+            yield number, _with_pixels(page, pixels), found
+
+    def along(
+        self, numbers: Sequence[int], report: Report, wanted: Collection[int] | None = None
+    ) -> Iterator[Denoised]:
+        """Denoise pages that are neighbors, given their numbers in order; of them those wanted."""
+        kept: dict[int, ImageFile] = {}
+
+        def planned(place: int) -> PlannedPage | None:
+            number = numbers[place]
+            kept[place], planes = self._read(number)
+            if planes is None:
+                return None
+            with about(self._names(number)):
+                asked = self._sigma(number, planes), self._request, self._common
+                return PlannedPage.of(planes, *asked, self._dtype)
+
+        chosen = [at for at, number in enumerate(numbers) if wanted is None or number in wanted]
+        height, width = self._first.pixels.shape[:2]
+        size, asked = (height, width), (self._shares, self._network)
+        done = denoise_in_windows(size, len(numbers), planned, *asked, report, chosen)
+        for place, plan, pixels in done:
+            page, found = kept[place], None
+            if plan is not None and pixels is not None:
+                page = _with_pixels(page, pixels)
+                found = PageFindings(plan.plan, (), plan.page.left_out, plan.hot)
+            yield numbers[place], page, found
+            kept = {at: each for at, each in kept.items() if at > place}
+
+    def _read(self, number: int) -> tuple[ImageFile, Planes | None]:
+        """Return a page, and what has been checked of it; None if it is missing in a series."""
+        page = self._pages[number] if number else self._first
+        if self._skips and is_missing(page.pixels):
+            return page, None
+        with about(self._names(number)):
             axis = None if page.channels == 1 else -1
-            return page, read_planes(page.pixels, mask_of(number), axis)
+            return page, read_planes(page.pixels, self._mask_of(number), axis)
 
-    common = None
-    if count > 1 and not settings.per_page and map_of(0) is None:
-        one = sigmas[0]
-        if one is not None:
-            one *= find_data_range(read(0)[1].planes, request.data_range) / 255
-        common = plan_together(count, lambda number: read(number)[1].planes, one, request)
-    # Values that integers would round away are kept where floating ones are written.
-    dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
-    results, findings = [], []
-    for number, sigma in enumerate(sigmas):
-        page, planes = read(number)
-        with about(name_of_page(name, number, count)):
-            given = map_of(number) if sigma is None else sigma
-            if given is not None:
-                given = given * (find_data_range(planes.planes, request.data_range) / 255)
-            part = one_of(report, number, count)
-            asked = given, request, shares, network
-            pixels, found = denoise_page(planes, *asked, part, common, dtype)
-        alpha = None if page.alpha is None else page.alpha.astype(pixels.dtype, copy=False)
-        results.append(dataclasses.replace(page, pixels=pixels, alpha=alpha))
-        findings.append(found)
-    return results, findings
+    def _planes_of(self, number: int) -> Array | None:
+        planes = self._read(number)[1]
+        return None if planes is None else planes.planes
+
+    def _sigma(self, number: int, planes: Planes) -> float | Array | None:
+        """Return the sigma of a page, or the map of it, in the page's units."""
+        sigma = self._sigmas[number]
+        given = self._map_of(number) if sigma is None else sigma
+        if given is None:
+            return None
+        return given * (find_data_range(planes.planes, self._request.data_range) / 255)
+
+
+def _with_pixels(page: ImageFile, pixels: Array) -> ImageFile:
+    alpha = None if page.alpha is None else page.alpha.astype(pixels.dtype, copy=False)
+    return dataclasses.replace(page, pixels=pixels, alpha=alpha)
 
 
 def sigmas_of_pages(sigma: FileSigma, count: int) -> list[float | None]:
@@ -131,6 +229,8 @@ def name_of_page(name: str, number: int, count: int) -> str:
 
 def notes_of(found: Sequence[PageFindings], option: str = "--data-range") -> tuple[str, ...]:
     """Say what was lost, left out or doubtful in the pages of a file."""
+    if not found:
+        return ()
     unclipped = sum(page.plan.unclipped for page in found)
     notes = unclipped_note(unclipped, len(found), found[0].plan.white, option)
     plan = min((page.plan for page in found), key=lambda plan: plan.noise.certainty)

@@ -52,6 +52,10 @@ class Settings:
         As for `nlnet.denoise`.
     per_page : bool
         Whether noise that is not given is estimated for each page of a file, not for all together.
+    along : str, int or None
+        The axis along which pages are neighbors, for pages that show nearly the same: a name that
+        files have, such as ``"t"``; the number of an axis; ``"pages"`` for all pages of a file; or
+        ``"files"`` for all images of a folder. By default, each page is denoised by itself.
     mask : path or None
         An image whose pixels other than 0 are left out of every file; of one page, or of as many
         as the files have. NaN is left out in any case.
@@ -75,6 +79,7 @@ class Settings:
     per_page: bool = False
     sigma_map: os.PathLike[str] | None = None
     hot_pixels: bool = False
+    along: str | int | None = None
 
     @property
     def estimates(self) -> bool:

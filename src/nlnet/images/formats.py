@@ -141,6 +141,11 @@ SUFFIXES = tuple(suffix for known in FORMATS for suffix in known.suffixes)
 """Suffixes of the files that can be read and written, in lower case."""
 
 _SIGNATURE_BYTES = 256
+_VIDEO = "video"
+_FRAMES = (
+    "get its frames with 'ffmpeg -i {name} frames/%05d.png', denoise them with 'nlnet denoise "
+    "frames -o clean --along files', and make a film of them with 'ffmpeg -i clean/%05d.png OUT'"
+)
 _OTHERS: dict[str, tuple[bytes, tuple[str, ...], str | None]] = {
     "JPEG 2000": (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", (".jp2", ".j2k", ".jpx"), None),
     "PSD": (rb"8BPS", (".psd",), None),
@@ -156,6 +161,11 @@ _OTHERS: dict[str, tuple[bytes, tuple[str, ...], str | None]] = {
     "CZI": (rb"ZISRAWFILE", (".czi",), "czifile.imread({name})"),
     "ND2": (rb"\xda\xce\xbe\x0a", (".nd2",), "nd2.imread({name})"),
     "LIF": (rb"\x70\0\0\0.{4}\x2a", (".lif",), "liffile.imread({name})"),
+    _VIDEO: (
+        rb".{4}(ftyp|moov|mdat|wide|free)|\x1aE\xdf\xa3|RIFF.{4}AVI |FLV\x01|\0\0\x01\xba",
+        (),
+        None,
+    ),
 }
 """Formats that are not read, so that messages can name them.
 
@@ -232,6 +242,8 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
                 line = f"stack = {call.format(name=repr(source.name))}"
                 library = call.partition(".")[0]
                 way = f"with the library {library}, in Python: {line}; nlnet.denoise_stack(stack)"
+            elif name == _VIDEO:
+                way = _FRAMES.format(name=source.name)
             raise FileError(f"Cannot read {source.name!r}: {name} files are not supported; {way}.")
     names = ", ".join(known.name for known in FORMATS)
     raise FileError(f"Cannot read {source.name!r}: it is none of {names}.")
