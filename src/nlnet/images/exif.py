@@ -68,7 +68,7 @@ def read_tags(exif: bytes) -> Tags | None:
     stream = io.BytesIO(exif)
     try:
         layout, offset = read_layout(stream)
-        return Tags(layout, read_directory(stream, layout, offset, damaged=[]))
+        return read_directory(stream, layout, offset, damaged=[])
     except _ERRORS:
         return None
 
@@ -94,8 +94,7 @@ def without_thumbnail(exif: bytes) -> bytes:
         place = following(stream, layout, offset)
         if place == 0:
             return exif
-        found = read_directory(stream, layout, place, {_THUMBNAIL, _THUMBNAIL_SIZE}, damaged=[])
-        tags = Tags(layout, found)
+        tags = read_directory(stream, layout, place, {_THUMBNAIL, _THUMBNAIL_SIZE}, damaged=[])
         alone = unlink_following(exif, layout, offset)
     except _ERRORS:
         return exif

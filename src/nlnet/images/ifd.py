@@ -134,7 +134,7 @@ def read_directory(
     without: Collection[int] = (),
     damaged: list[int] | None = None,
     depth: int = 3,
-) -> Directory:
+) -> Tags:
     """Read a directory and the EXIF directories it refers to.
 
     Parameters
@@ -163,7 +163,7 @@ def read_directory(
                 size = 8 if kind in _TYPE_SIZES_BIG else 4
                 place = _number(layout, raw[-layout.offset_size :][:size])
                 inner = read_directory(stream, layout, place, damaged=damaged, depth=depth - 1)
-                entry = Entry(LONG, directory=inner)
+                entry = Entry(LONG, directory=dict(inner.entries))
             else:
                 entry = Entry(kind, _read_value(stream, layout, kind, raw))
             directory[tag] = _joined(directory.get(tag), entry)
@@ -171,7 +171,7 @@ def read_directory(
             if damaged is None:
                 raise
             damaged.append(tag)
-    return directory
+    return Tags(layout, directory)
 
 
 def following(stream: BinaryIO, layout: Layout, offset: int) -> int:

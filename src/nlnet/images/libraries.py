@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import io
 from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,7 @@ installed: pip install 'nlnet[future]'.
         ) from error
 
 
-@dataclasses.dataclass(frozen=True)
-class Photo:
+class Photo(NamedTuple):
     """What a library says about a file before its pixels are decoded."""
 
     width: int
@@ -50,9 +49,7 @@ class Photo:
 class PhotoCodec(abc.ABC):
     """A format of photos, which its library turns upright."""
 
-    name: ClassVar[str]
-    module: ClassVar[str]
-    extra: ClassVar[str]
+    name = module = extra = ""
 
     def need(self, reading: str = "") -> Any:
         """Return the library; raise FileError if it is not installed."""
@@ -124,8 +121,8 @@ class JxlCodec(PhotoCodec):
         metadata = Metadata(
             self.name, exif=box[start:] if box else None, icc=found.icc, xmp=found.xmp
         )
-        pixels = lambda: library.decode_to_numpy(data)[1]  # noqa: E731
-        return Photo(found.width, found.height, metadata, pixels)
+        size = found.width, found.height
+        return Photo(*size, metadata, lambda: library.decode_to_numpy(data)[1])
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file, which is upright since EXIF does not turn it."""

@@ -117,7 +117,7 @@ def _tiff_kind(stream: BinaryIO) -> str | None:
 
     def tags_at(offset: int) -> Tags:
         try:
-            return Tags(layout, read_directory(stream, layout, offset, _TAGS, damaged=[]))
+            return read_directory(stream, layout, offset, _TAGS, damaged=[])
         except ValueError:
             return Tags(layout, {})
 

@@ -81,8 +81,7 @@ class TiffCodec(VipsCodec):
         with source.reading(self.name):
             layout, offset = read_layout(stream)
             offsets = page_offsets(stream, layout, offset, _MOST_PAGES)
-            directories = [read_directory(stream, layout, at, _KIND_TAGS) for at in offsets]
-            kinds = [_Kind(Tags(layout, entries)) for entries in directories]
+            kinds = [_Kind(read_directory(stream, layout, at, _KIND_TAGS)) for at in offsets]
             if not kinds:
                 raise ValueError("it has no pages")
         numbers = [n for n, each in enumerate(kinds) if not each.reduced] or [0]
@@ -189,16 +188,15 @@ def _read_metadata(
     """
     damaged: list[int] = []
     try:
-        entries = read_directory(
-            stream, layout, offset, without=tag.STORAGE - tag.TILE, damaged=damaged
-        )
+        storage = tag.STORAGE - tag.TILE
+        every = read_directory(stream, layout, offset, without=storage, damaged=damaged)
     except _ERRORS:
         return Metadata("TIFF", notes=("its damaged metadata is left out",))
-    every = Tags(layout, entries)
     levels = _sub_levels(stream, every)
-    if levels is not None:
-        del entries[tag.SUB_IMAGES]
+    entries = every.entries
     dropped = (entries.keys() | set(damaged)) & tag.NOT_KEPT.keys()
+    if levels is not None:
+        dropped -= {tag.SUB_IMAGES}
     lost = [tag.NOT_KEPT[each] for each in sorted(dropped)]
     lost += [f"TIFF tag {each}" for each in sorted(set(damaged) - dropped)]
     listed = f"left out, as they do not fit the new file: {', '.join(dict.fromkeys(lost))}"
@@ -229,10 +227,9 @@ def _sub_levels(stream: BinaryIO, tags: Tags) -> list[int] | None:
     widths = []
     for place in tags.numbers(tag.SUB_IMAGES)[:_MOST_LEVELS]:
         try:
-            found = read_directory(stream, tags.layout, place, {tag.WIDTH, tag.SUBFILE})
+            level = read_directory(stream, tags.layout, place, {tag.WIDTH, tag.SUBFILE})
         except _ERRORS:
             return None
-        level = Tags(tags.layout, found)
         if not level.number(tag.SUBFILE, 0) & tag.REDUCED:
             return None
         widths.append(level.number(tag.WIDTH, 0))

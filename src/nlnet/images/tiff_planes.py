@@ -57,7 +57,7 @@ def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:
 
     Damaged pages raise ValueError, or what the libraries raise.
     """
-    tags = Tags(layout, read_directory(stream, layout, offset, tag.STORAGE))
+    tags = read_directory(stream, layout, offset, tag.STORAGE)
     tiled = tag.TILE_OFFSETS in tags
     at, of_size = tag.STRIP_OFFSETS, tag.STRIP_SIZES
     height, width = tags.number(tag.HEIGHT, 0), tags.number(tag.WIDTH, 0)

@@ -100,8 +100,7 @@ def _directories(data: bytes) -> dict[int, Tags]:
         layout, first = read_layout(stream)
         places = page_offsets(stream, layout, first, _MOST_DIRECTORIES)
         for place in places:  # which sub-images join
-            entries = read_directory(stream, layout, place, _READ, damaged=[])
-            found[place] = Tags(layout, entries)
+            found[place] = read_directory(stream, layout, place, _READ, damaged=[])
             more = found[place].numbers(tiff.SUB_IMAGES)
             places += [each for each in more if each not in places][:_MOST_DIRECTORIES]
     except (ValueError, struct.error):

@@ -47,7 +47,7 @@ def read_exif(source: Source, raw: rawpy.RawPy) -> Exif | None:
     try:
         stream = io.BytesIO(data)
         layout, offset = read_layout(stream)
-        return Exif(Tags(layout, read_directory(stream, layout, offset, _TAGS, damaged=[])), data)
+        return Exif(read_directory(stream, layout, offset, _TAGS, damaged=[]), data)
     except (ValueError, struct.error):
         return None
 
