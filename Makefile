@@ -130,6 +130,10 @@ napari-screenshot: setup  ## the picture of the plugin in docs/integrations.md
 	$(NAPARI)
 	$(SCREEN) $(BIN)/python -m scripts.napari_screenshot
 
+.PHONY: error-head
+error-head: setup  ## train the head of the error maps from nothing on the photos in PHOTOS=; minutes
+	$(BIN)/python -m scripts.error_head $(PHOTOS)
+
 .PHONY: fuzz-files bench-noise
 fuzz-files: setup  ## 10,000 damaged image files of every format through the reader
 	NLNET_FUZZ_FILES=10000 $(BIN)/python -m pytest -s tests/test_fuzz_files.py

@@ -179,7 +179,7 @@ def test_errors_of_all_files_are_one(
     place = ["denoise", folder, "-o", tmp_path / "out", "--sigma", 25]
     assert "Unknown model 'best'" in fails(*place, "--model", "best")
     assert "device is 'gpu'" in fails(*place, "--device", "gpu")
-    assert "--preview shows one image" in fails(*place, "--preview", tmp_path / "x.png")
+    assert "--preview is for one image" in fails(*place, "--preview", tmp_path / "x.png")
     assert "no images" in fails(*place[:1], tmp_path, *place[2:])
     assert not (tmp_path / "out").exists()
 

@@ -196,6 +196,12 @@ class Planes:
             planes[:, self.hidden] = to_planes(np.asarray(self.image), self.axis)[:, self.hidden]
         return with_mask_of(self.image, from_planes(planes, self.axis))
 
+    def like(self, planes: Array) -> Array:
+        """Return floating planes as an image of the same kind; what was left out is NaN."""
+        if self.hidden is not None:
+            planes[:, self.hidden] = np.nan
+        return with_mask_of(self.image, from_planes(planes, self.axis))
+
 
 def read_planes(image: object, mask: npt.ArrayLike | None, channel_axis: int | None) -> Planes:
     """Check an image, and return it as planes.

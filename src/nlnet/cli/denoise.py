@@ -95,12 +95,17 @@ def _denoise_one(
     from nlnet.cli.progress import share_bar
     from nlnet.files.one_file import denoise_file
 
-    preview = arguments.preview
+    preview, error = arguments.preview, arguments.error
     check_output(target, overwrite=arguments.overwrite, source=source)
     if preview is not None:
         check_figure(preview, overwrite=arguments.overwrite, source=source)
-        if os.path.abspath(preview) == os.path.abspath(target):
-            raise InputError(f"The output and the preview are both {str(target)!r}.")
+    if error is not None:
+        if error.suffix.lower() not in (".tif", ".tiff", ".npy"):
+            raise InputError(f"--error is {str(error)!r}, but must be a TIFF or npy file.")
+        check_output(error, overwrite=arguments.overwrite, source=source)
+    for name, path in (("preview", preview), ("errors", error)):
+        if path is not None and os.path.abspath(path) == os.path.abspath(target):
+            raise InputError(f"The output and the {name} are both {str(target)!r}.")
     with share_bar(source.name) as progress:
         outcome = denoise_file(source, target, settings, progress, keep_before=preview is not None)
     stream = sys.stderr if arguments.output == STREAM else sys.stdout

@@ -39,8 +39,9 @@ def denoise_many(settings: Settings, arguments: argparse.Namespace) -> int:
     from nlnet.files.many_files import run_jobs
     from nlnet.files.series import FILES
 
-    if arguments.preview is not None:
-        raise InputError("--preview shows one image, but the output is a folder.")
+    for option in ("preview", "error"):
+        if getattr(arguments, option) is not None:
+            raise InputError(f"--{option} is for one image, but the output is a folder.")
     _check_folder_name(arguments.output)
     inputs, output = arguments.inputs, Path(arguments.output)
     if settings.along == FILES:

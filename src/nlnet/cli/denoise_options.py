@@ -203,6 +203,12 @@ ARGUMENTS: Arguments = (
         "also write a figure: before, after, and what was removed (one input only)",
         Path,
     ),
+    argument(
+        "--error ERR.tif",
+        "also write the standard deviation of the error of every pixel, in the units of the "
+        "input, as TIFF or npy (one input only)",
+        Path,
+    ),
     argument("--format F", "format for standard output, such as png (default: that of the input)"),
     argument("--json", "report in JSON, one line per file; on standard error with -o -"),
     WRITING,

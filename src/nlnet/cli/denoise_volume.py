@@ -41,8 +41,11 @@ def means_volume(arguments: argparse.Namespace) -> bool:
 def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> None:
     """Denoise a zarr folder or a TIFF file, block by block."""
     source, target = Path(arguments.inputs[0]), Path(arguments.output)
-    if arguments.preview is not None:
-        raise InputError("--preview shows one image in memory, but not zarr or work on a cluster.")
+    for option in ("preview", "error"):
+        if getattr(arguments, option) is not None:
+            raise InputError(
+                f"--{option} is for one image in memory, but not for zarr or work on a cluster."
+            )
     if settings.mask is not None:
         raise InputError(
             "--mask is for images in memory, but not for zarr or work on a cluster; write NaN into "

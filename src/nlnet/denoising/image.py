@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy.typing as npt
 
-from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import denoise_page
@@ -45,7 +45,8 @@ def denoise(
     progress: Progress | bool | None = None,
     dtype: npt.DTypeLike | None = None,
     hot_pixels: bool = False,
-) -> Array:
+    error: bool = False,
+) -> Any:
     """Remove the noise of a grayscale or RGB image.
 
     Unless you say what the noise is, its kind and strength are estimated: white noise, photon
@@ -62,6 +63,8 @@ def denoise(
         of the correlated noise. If white noise is not equally strong everywhere, a map (H, W) with
         the sigma of every pixel: the image is then denoised at several strengths, a factor of 1.2
         apart, each where the map needs it.
+    error : bool, optional
+        Whether to return, beside the image, the standard deviation of the error of every pixel.
     noise : str or Noise, optional
         What the noise is. By default, `nlnet.estimate_noise` estimates it; an image without noise
         is returned unchanged, with a warning. ``"white"``, ``"poisson"`` (photon noise) and
@@ -116,8 +119,9 @@ def denoise(
     -------
     array
         The denoised image, of the same shape, and of the same dtype unless another is asked for;
-        integers are rounded. For a masked array, a
-        masked array.
+        integers are rounded. For a masked array, a masked array. With ``error=True``, a pair of it
+        and an array of its shape in float32: 68 % of all pixels of photos are that near to the
+        truth, in the units of the image. Pixels that are left out have NaN there.
 
     Raises
     ------
@@ -149,6 +153,12 @@ def denoise(
     >>> nlnet.denoise(noisy, sigma=25, dtype="float32").dtype  # not rounded
     dtype('float32')
 
+    How far from the truth pixels are:
+
+    >>> denoised, error = nlnet.denoise(noisy.astype(np.float32), 25, data_range=255, error=True)
+    >>> bool(0.5 < np.mean(np.abs(denoised - 128) < error))
+    True
+
     Noise that grows from left to right:
 
     >>> ramp = np.broadcast_to(np.linspace(5.0, 25.0, 64), (64, 64))
@@ -162,7 +172,7 @@ def denoise(
     >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
     """
     page = read_planes(image, mask, channel_axis)
-    request = Request(noise, data_range, clip, hot_pixels)
+    request = Request(noise, data_range, clip, hot_pixels, error)
     if not is_map(sigma):
         request.check(sigma, page.planes.dtype)
     check_machine(threads, max_memory, device)
@@ -179,7 +189,7 @@ def denoise(
     )
     for message in warnings_of(findings.plan, given=isinstance(noise, Noise)):
         warnings.warn(message, stacklevel=2)
-    return denoised
+    return denoised if findings.error is None else (denoised, findings.error)
 
 
 def check_machine(threads: int | None, max_memory: int | None, device: str) -> None:

@@ -17,7 +17,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.hot_pixels import fill_hot_pixels, hot_pixels_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
-from nlnet.denoising.removal import denoise_planes
+from nlnet.denoising.removal import denoise_planes, used_shares
 from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
 from nlnet.denoising.strength import Shares
 from nlnet.errors import InputError
@@ -40,12 +40,16 @@ class PageFindings:
         Number of pixels that are masked or NaN.
     hot : int
         Number of hot and dead pixels that were filled, of all channels.
+    error : array or None
+        Standard deviation of the error of every pixel, NaN where one is left out; if it was asked
+        for.
     """
 
     plan: Plan
     models: tuple[str, ...]
     left_out: int
     hot: int = 0
+    error: Array | None = None
 
 
 def denoise_page(
@@ -83,10 +87,18 @@ def denoise_page(
     plan, sigma_map = plan_page(page, sigma, request, common)
     page, hot = without_hot_pixels(page, plan, request)
     page = page.cast(dtype)
+    unblended = page.planes.astype(np.float32) if request.error else None
     restored, models = denoise_planes(
-        page.planes, plan, shares, network, report, sigma_map=sigma_map
+        page.planes, plan, shares, network, report, sigma_map=sigma_map, unblended=unblended
     )
-    return page.put_back(restored), PageFindings(plan, models, page.left_out, hot)
+    error = None
+    if unblended is not None:
+        from nlnet.denoising.error_maps import error_map
+
+        used = used_shares(shares, plan.noise)
+        planes = error_map(page.planes, unblended, plan, used, sigma_map, network)
+        error = page.like(planes)
+    return page.put_back(restored), PageFindings(plan, models, page.left_out, hot, error)
 
 
 def without_hot_pixels(page: Planes, plan: Plan, request: Request) -> tuple[Planes, int]:

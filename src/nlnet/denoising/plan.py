@@ -46,6 +46,7 @@ class Request:
     data_range: float | None = None
     clip: bool | None = None
     hot_pixels: bool = False
+    error: bool = False
 
     def white_of(self, dtype: np.dtype[Any]) -> float | None:
         """Return the value of white, if it is known without a look at the values."""

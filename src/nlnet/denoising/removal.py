@@ -38,6 +38,7 @@ def denoise_planes(
     change: npt.NDArray[np.float32] | None = None,
     place: Place | None = None,
     sigma_map: SigmaMap | None = None,
+    unblended: npt.NDArray[np.float32] | None = None,
 ) -> tuple[Array, tuple[str, ...]]:
     """Return (C, H, W) planes without their noise, of the same dtype, and the models that ran.
 
@@ -60,18 +61,19 @@ def denoise_planes(
         size, (C, H // 2, W // 2), and which part it is.
     sigma_map : SigmaMap, optional
         The noise of every pixel; for white noise.
+    unblended : (C, H, W) array, optional
+        Takes the result before it is blended and rounded, unless the plan is idle.
     """
     if plan.idle:
         report(1.0)
         return planes.copy(), ()
     restored = np.empty_like(planes)
-    # What may be texture is removed by the share that is probably noise: the least expected error.
-    doubted = isinstance(plan.noise, Camera) and (place is None or place.scale == 0)
-    sure = min(plan.noise.certainty / _SURE, 1.0) if doubted else 1.0
-    used = min(shares[0], 1.0) * sure, min(shares[1], 1.0) * sure
+    used = shares if place is not None and place.scale > 0 else used_shares(shares, plan.noise)
 
     def write(first: int, rows: FloatArray) -> None:
         here = slice(first, first + rows.shape[1])
+        if unblended is not None:
+            unblended[:, here] = rows
         restored[:, here] = to_dtype(blend(planes[:, here], rows, used), restored.dtype)
 
     network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box, ran={})
@@ -113,6 +115,15 @@ def _remove_dependent_noise(
 
     unlimited = dataclasses.replace(network, box=None)
     unlimited.run(read_evened, write_back, planes.shape, 1.0, report)
+
+
+def used_shares(shares: Shares, noise: Noise) -> Shares:
+    """Return the shares of what networks remove that are taken from the image, up to 1.
+
+    What may be texture is removed by the share that is probably noise: the least expected error.
+    """
+    sure = min(noise.certainty / _SURE, 1.0) if isinstance(noise, Camera) else 1.0
+    return min(shares[0], 1.0) * sure, min(shares[1], 1.0) * sure
 
 
 def to_dtype(rows: FloatArray, dtype: np.dtype[Any]) -> Array:

@@ -133,6 +133,11 @@ def write_results(
         write_pages(target, results, writing)
         notes += tuple(dict.fromkeys(note for page in results for note in page.notes))
         notes += losses(target, results, writing)
+    if settings.error is not None:
+        errors = [page.error for page in found if page.error is not None]
+        write_pages(
+            settings.error, [ImageFile(error, leading=pages[0].leading) for error in errors]
+        )
     notes += notes_of(found)
     sigmas = tuple(page.plan.sigma for page in found)
     words = tuple(page.plan.in_words() for page in found)
@@ -156,6 +161,7 @@ def _denoise_raw(
         "noise other than poisson (--noise)": settings.noise in ("white", "camera"),
         "a mask (--mask)": settings.mask is not None,
         "an axis (--along)": settings.along is not None,
+        "a file for errors (--error)": settings.error is not None,
     }
     for name, given in refused.items():
         if given:

@@ -113,7 +113,8 @@ class PageWork:
             strength = strength[0]
         self._shares = check_strength(strength, channels)
         white = settings.data_range or self._first.data_range
-        self._request = Request(settings.noise, white, hot_pixels=settings.hot_pixels)
+        error = settings.error is not None
+        self._request = Request(settings.noise, white, hot_pixels=settings.hot_pixels, error=error)
         self._common: Plan | None = None
         if len(pages) > 1 and not settings.per_page and map_of(0) is None:
             one = self._sigmas[0]

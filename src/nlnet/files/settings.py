@@ -61,6 +61,8 @@ class Settings:
         as the files have. NaN is left out in any case.
     hot_pixels : bool
         Whether hot and dead pixels are filled first; those of raw files always are.
+    error : path or None
+        Where to write the standard deviation of the error of every pixel, for a single file.
     """
 
     sigma: FileSigma = None
@@ -80,6 +82,7 @@ class Settings:
     sigma_map: os.PathLike[str] | None = None
     hot_pixels: bool = False
     along: str | int | None = None
+    error: os.PathLike[str] | None = None
 
     @property
     def estimates(self) -> bool:
@@ -118,4 +121,6 @@ class Settings:
             raise InputError(
                 "The noise is given, by sigma or as a record, so it cannot be estimated per page."
             )
+        if self.error is not None and self.along is not None:
+            raise InputError("Errors (--error) are known of single pages, but not along an axis.")
         check_quality(self.quality, self.model)
