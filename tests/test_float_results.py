@@ -83,6 +83,17 @@ def test_stacks_of_several_axes(tmp_path: Path) -> None:
     assert np.load(tmp_path / "out.npy").shape == stack.shape
 
 
+def test_channels_that_differ_in_their_noise(tmp_path: Path) -> None:
+    counts = RNG.poisson(TRUTH, (3, 2, *TRUTH.shape)) * np.array([1, 40])[:, None, None]
+    stack = counts.astype(np.uint16)
+    np.save(tmp_path / "in.npy", stack)
+    files = [str(tmp_path / "in.npy"), "-o", str(tmp_path / "out.npy")]
+    assert main(["denoise", *files, "--noise-axis", "1"]) == 0
+    expected = nlnet.denoise_stack(stack, noise_axis=1)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert main(["denoise", *files, "--noise-axis", "2", "--overwrite"]) == 2
+
+
 def test_a_bar_shows_the_progress(capsys: pytest.CaptureFixture[str]) -> None:
     nlnet.denoise(COUNTS, noise=PHOTONS, progress=True)
     assert "100%" in capsys.readouterr().err

@@ -219,6 +219,12 @@ def _sigmas_in(name: str) -> tuple[float, ...]:
 SIGMA_TEXT = "standard deviation of the noise on the 8-bit scale, above 0 and at most 255"
 SIGMA = argument("--sigma S", SIGMA_TEXT, sigma, required=True)
 LEVEL = argument("--sigma S", "of a model for every sigma, the one for this noise", sigma, 25.0)
+NOISE_AXIS = argument(
+    "--noise-axis A",
+    "axis of an array in npy, npz, FITS or zarr whose pages differ in their noise, such as "
+    "channels: 0 for the first (default: the axis that zarr calls c, if there is one)",
+    whole_number,
+)
 DATA_RANGE = argument(
     "--data-range W",
     "value of white, such as 4095 for 12 bits; sigma S then means S * W / 255 "

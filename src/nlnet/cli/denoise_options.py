@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import (
     DATA_RANGE,
     LARGEST,
+    NOISE_AXIS,
     OVERWRITE,
     SIGMA_TEXT,
     THREADS,
@@ -113,6 +114,7 @@ _NOISE = (
         "estimate the noise of every page of a stack by itself (default: of all pages "
         "together, from up to 8 of them)",
     ),
+    NOISE_AXIS,
     DATA_RANGE,
     argument(
         "--model M",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument, whole_number
+from nlnet.cli.arguments import DATA_RANGE, LARGEST, NOISE_AXIS, OVERWRITE, argument
 from nlnet.cli.compare import distinct_names
 from nlnet.cli.denoise_volume import LIBRARIES
 from nlnet.cli.drawing import write_drawing
@@ -95,12 +95,7 @@ ARGUMENTS = (
         "print JSON; for several files or pages, one line each, with 'source', 'page' and 'noise'",
     ),
     argument("--per-page", "report on every page of a stack by itself"),
-    argument(
-        "--noise-axis A",
-        "axis of an array in npy, npz, FITS or zarr whose pages differ in their noise, such as "
-        "channels: 0 for the first (default: the axis that zarr calls c, if there is one)",
-        whole_number,
-    ),
+    NOISE_AXIS,
     DATA_RANGE,
     LARGEST,
     OVERWRITE,

@@ -113,7 +113,7 @@ def _find_plans(
         Request(settings.noise, settings.data_range),
         _sigmas(array, volume, scheduler),
         per_page=settings.per_page,
-        noise_axis=volume.noise_axis,
+        noise_axis=volume.noise_axis if settings.noise_axis is None else settings.noise_axis,
         along=along,
     )
     lazy = plan_pages(array, asked, channel_axis=volume.channel_axis, stacked=volume.stacked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
@@ -12,6 +13,7 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings, denoise_page, plan_together
+from nlnet.denoising.pages import groups_of_pages
 from nlnet.denoising.plan import Plan, Request
 from nlnet.denoising.series_pages import PlannedPage
 from nlnet.denoising.series_windows import denoise_in_windows
@@ -115,12 +117,12 @@ class PageWork:
         white = settings.data_range or self._first.data_range
         error = settings.error is not None
         self._request = Request(settings.noise, white, hot_pixels=settings.hot_pixels, error=error)
-        self._common: Plan | None = None
-        if len(pages) > 1 and not settings.per_page and map_of(0) is None:
-            one = self._sigmas[0]
-            if one is not None:
-                one *= find_data_range(self._first.pixels, self._request.data_range) / 255
-            self._common = plan_together(len(pages), self._planes_of, one, self._request)
+        each = settings.per_page or map_of(0) is not None
+        leading = self._first.leading
+        leading = leading if math.prod(leading) == len(pages) else (len(pages),)
+        with about(repr(name)):
+            self._groups = groups_of_pages(leading, settings.noise_axis, per_page=each).ravel()
+        self._plans: dict[int, Plan] = {}
 
     def alone(self, report: Report) -> Iterator[Denoised]:
         """Denoise every page by itself."""
@@ -135,7 +137,7 @@ class PageWork:
                     self._shares,
                     self._network,
                     one_of(report, number, len(self._pages)),
-                    self._common,
+                    self._common(number),
                     self._dtype,
                 )
             yield number, _with_pixels(page, pixels), found
@@ -152,7 +154,7 @@ class PageWork:
             if planes is None:
                 return None
             with about(self._names(number)):
-                asked = self._sigma(number, planes), self._request, self._common
+                asked = self._sigma(number, planes), self._request, self._common(number)
                 return PlannedPage.of(planes, *asked, self._dtype)
 
         chosen = [at for at, number in enumerate(numbers) if wanted is None or number in wanted]
@@ -166,6 +168,19 @@ class PageWork:
                 found = PageFindings(plan.plan, (), plan.page.left_out, plan.hot)
             yield numbers[place], page, found
             kept = {at: each for at, each in kept.items() if at > place}
+
+    def _common(self, number: int) -> Plan | None:
+        """Return what is decided for all pages that have their noise in common with a page."""
+        group = int(self._groups[number])
+        members = np.flatnonzero(self._groups == group).tolist()
+        if group not in self._plans and len(members) > 1:
+            one = self._sigmas[number]
+            if one is not None:
+                one *= find_data_range(self._first.pixels, self._request.data_range) / 255
+            self._plans[group] = plan_together(
+                len(members), lambda at: self._planes_of(members[at]), one, self._request
+            )
+        return self._plans.get(group)
 
     def _read(self, number: int) -> tuple[ImageFile, Planes | None]:
         """Return a page, and what has been checked of it; None if it is missing in a series."""

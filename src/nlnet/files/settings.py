@@ -52,6 +52,9 @@ class Settings:
         As for `nlnet.denoise`.
     per_page : bool
         Whether noise that is not given is estimated for each page of a file, not for all together.
+    noise_axis : int or None
+        The axis of pages, in files that have several, whose pages differ in their noise, such as
+        channels: noise that is not given is estimated for each of its indices.
     along : str, int or None
         The axis along which pages are neighbors, for pages that show nearly the same: a name that
         files have, such as ``"t"``; the number of an axis; ``"pages"`` for all pages of a file; or
@@ -81,6 +84,7 @@ class Settings:
     per_page: bool = False
     sigma_map: os.PathLike[str] | None = None
     hot_pixels: bool = False
+    noise_axis: int | None = None
     along: str | int | None = None
     error: os.PathLike[str] | None = None
 
