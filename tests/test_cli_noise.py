@@ -74,6 +74,17 @@ def test_a_data_range_sets_the_scale_of_the_sentence(
     assert gains == pytest.approx([GAIN, GAIN / 2], rel=0.12)
 
 
+def test_floating_counts_have_no_other_scale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ramp = np.tile(np.linspace(20.0, 200.0, 200), (200, 1))
+    np.save(tmp_path / "counts.npy", np.random.default_rng(0).poisson(ramp).astype(np.float32))
+    assert main(["noise", str(tmp_path / "counts.npy")]) == 0
+    line = capsys.readouterr().out
+    assert "scale" not in line
+    assert float(line.split("gain ")[1].split(",")[0]) == pytest.approx(1, rel=0.12)
+
+
 @pytest.mark.parametrize("kind", ["zarr", "npy"])
 def test_channels_of_a_microscope(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str

@@ -108,5 +108,7 @@ def test_numbers_that_hold_for_all_channels() -> None:
     assert (one.gain, one.read, one.black) == (2.0, 3.0, 10.0)
     several = Photon((Level(1.0, 3.0), Level(2.0, 3.0), Level(1.5, 3.0)))
     assert (several.gain, several.read, several.black) == (None, 3.0, 0.0)
+    assert str(several).startswith("photon noise, gain 1/2/1.5, read noise 3")
+    assert str(nlnet.Noise.poisson(1.0, 0.0, 1e-15)) == "photon noise, gain 1, read noise 0"
     white = nlnet.Noise.white(5.0)
     assert (white.gain, white.read) == (0.0, 5.0)

@@ -48,6 +48,8 @@ zarr array whose axes have names, channel by channel. Raw files are looked at be
 developed. A plot needs matplotlib: pip install 'nlnet[plot]'.
 """
 _FAILED = 1
+_BRIGHT = 2.0
+"""Floating values above this are not from 0 to 1, so that nothing is known about white."""
 
 
 class Found(NamedTuple):
@@ -182,7 +184,10 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
             with about(repr(str(path)) + ("" if len(groups) == 1 else f", page {number + 1}")):
                 page = stack.read(number)
                 planes = read_planes(page.pixels, None, None if page.channels == 1 else -1).planes
-                white = white or find_data_range(planes, arguments.data_range or page.data_range)
+                known = arguments.data_range or page.data_range
+                if known is None and planes.dtype.kind == "f" and planes.max() > _BRIGHT:
+                    known = 255.0  # no white is known, so there is no other scale
+                white = white or find_data_range(planes, known)
                 samples.append(Sample.of(planes, len(chosen)).kept())
                 ends = [*ends[:1], planes]
         part = None

@@ -222,7 +222,9 @@ class Photon(_Dependent):
 
     def __str__(self) -> str:
         gain, read, black = (self._each(name) for name in ("gain", "read", "black"))
-        black = f", black at {black}" if black != "0" else ""
+        # A hundredth of a photon is nothing.
+        lifted = any(abs(level.black) > level.gain / 100 for level in self.levels)
+        black = f", black at {black}" if lifted else ""
         return f"photon noise, gain {gain}, read noise {read}{black}"
 
     def _each(self, name: str) -> str:
