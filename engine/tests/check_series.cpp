@@ -186,7 +186,7 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
             const double along = 2 * *change - change[-3] - change[3];
             const double down = 2 * *change - change[-3 * line] - change[3 * line];
             const double bend = along * along + down * down;
-            const double d = apart[number * plane + at] + 4 * bend * bend / (1 + bend);
+            const double d = apart[number * plane + at] + 4 * bend * bend * bend / (1 + bend * bend);
             const double ratio = d / allowed;
             const double weight =
                 1 / ((1 + ratio * ratio) * (1 + pow(ratio / 4, 4)) * (power > 1 ? power : 1));

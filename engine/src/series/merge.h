@@ -227,7 +227,7 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
                 const float down = 2 * *change - change[-kRadius * kWideColumns] -
                                    change[kRadius * kWideColumns];
                 const float bend = along * along + down * down;
-                const float d = apart[number * kWide] + kMeans * (bend * (bend / (1 + bend)));
+                const float d = apart[number * kWide] + kMeans * (bend * (bend * bend / (1 + bend * bend)));
                 const float ratio = d / allowed, squared = ratio * ratio;
                 const float weight = 1 / ((1 + squared) * (1 + squared * squared * (1.0f / 256)) *
                                           (power > 1 ? power : 1));

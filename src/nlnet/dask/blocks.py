@@ -12,8 +12,8 @@ does not need then pass zeros on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import dask.array as da
 import numpy as np
@@ -28,6 +28,9 @@ from nlnet.denoising.removal import denoise_planes
 from nlnet.inputs import from_planes, to_planes
 from nlnet.masks import Mask
 from nlnet.progress import ignore
+
+Input: TypeAlias = tuple[da.Array | None, Sequence[int]]
+"""An array, and which axes it has of the one that is worked on."""
 
 
 def denoise_chunks(
@@ -74,31 +77,26 @@ def denoise_chunks(
         chunks[axis] = merge_small(whole_chunks(chunks[axis], unit), halo)
     if work.channel_axis is not None:
         chunks[work.channel_axis] = (work.shape[0],)
-    roomy = array.rechunk(tuple(chunks))
-    chunked = tuple(chunks[axis] for axis in work.mask_axes(array.ndim))
-    hidden, maps = (each if each is None else each.rechunk(chunked) for each in (hidden, maps))
-    change = _coarse_change(roomy, hidden, plans, work, scales, scale) if smaller else None
-
-    # A single chunk has no neighbors, and may be smaller than the halo.
-    depth = dict.fromkeys(range(array.ndim), 0)
-    for axis in work.image_axes:
-        depth[axis % array.ndim] = halo if len(chunks[axis]) > 1 else 0
-    wide = with_halo(roomy, depth)
-    halos = dict(enumerate(depth[axis] for axis in work.mask_axes(array.ndim)))
-    hidden, maps = (each if each is None else with_halo(each, halos) for each in (hidden, maps))
-    if change is not None:
-        change = with_halo(change, {axis: rows // 2 for axis, rows in depth.items()})
-    places = [
-        with_halo(da.arange(sum(chunks[axis]), chunks=(chunks[axis],)), {0: depth[axis]})
-        for axis in (axis % array.ndim for axis in work.image_axes)
-    ]
     axes, pixels = range(array.ndim), work.mask_axes(array.ndim)
-    sides = [((axis % array.ndim),) for axis in work.image_axes]
-    inputs = [(wide, axes), (hidden, pixels), (maps, pixels), (change, axes)]
-    inputs += [*zip(places, sides, strict=True), (plans, axes[: plans.ndim])]
-    denoised = map_pages(_denoise_block, inputs, wide.chunks, array.dtype, work=work, scale=scale)
-    trimmed = trim_internal(denoised, depth, boundary="none")
-    return cast(da.Array, trimmed.rechunk(array.chunks))
+    rows, columns = (axis % array.ndim for axis in work.image_axes)
+    change = None
+    if smaller:
+        roomy = [_rechunked(each, own, chunks) for each, own in ((array, axes), (hidden, pixels))]
+        change = _coarse_change(roomy[0], roomy[1], plans, work, scales, scale)
+    # A single chunk has no neighbors, and may be smaller than the halo.
+    depth = {axis: halo if len(chunks[axis]) > 1 else 0 for axis in (rows, columns)}
+    if change is not None:
+        change = _with_halo(change, axes, {axis: length // 2 for axis, length in depth.items()})
+    inputs = [
+        (hidden, pixels),
+        (maps, pixels),
+        (da.arange(array.shape[rows]), (rows,)),
+        (da.arange(array.shape[columns]), (columns,)),
+    ]
+    others = [(change, axes), (plans, axes[: plans.ndim])]
+    return map_with_halo(
+        _denoise_block, array, inputs, others, chunks, depth, work=work, scale=scale
+    )
 
 
 def _coarse_change(
@@ -127,14 +125,56 @@ def _coarse_change(
     return denoise_chunks(half, plans, work, scales, scale + 1)
 
 
-def with_halo(array: da.Array, depth: dict[int, int]) -> da.Array:
+def map_with_halo(
+    function: Callable[..., Array],
+    array: da.Array,
+    inputs: Sequence[Input],
+    others: Sequence[Input],
+    chunks: Sequence[tuple[int, ...]],
+    depth: Mapping[int, int],
+    **more: Any,
+) -> da.Array:
+    """Call ``function(*blocks, **more)`` for blocks with a halo, which is cut off the results.
+
+    Parameters
+    ----------
+    function : callable
+        Called with a block of `array` and those of all inputs.
+    array : dask array
+        What the result is like, also in its chunks.
+    inputs, others : sequence of (array, axes)
+        Arrays that have some of its axes; those of `others` are chunked and have a halo already.
+    chunks : sequence
+        The chunks to work on.
+    depth : mapping
+        The halo of each axis that has one.
+    **more
+        For the function.
+    """
+    whole: Input = (array, range(array.ndim))
+    wide = [
+        (each if each is None else _with_halo(_rechunked(each, own, chunks), own, depth), own)
+        for each, own in (whole, *inputs)
+    ]
+    assert wide[0][0] is not None
+    mapped = map_pages(function, [*wide, *others], wide[0][0].chunks, array.dtype, **more)
+    cut = {axis: depth.get(axis, 0) for axis in range(array.ndim)}
+    return cast(da.Array, trim_internal(mapped, cut, boundary="none").rechunk(array.chunks))
+
+
+def _rechunked(array: Any, axes: Sequence[int], chunks: Sequence[tuple[int, ...]]) -> Any:
+    return None if array is None else array.rechunk(tuple(chunks[axis] for axis in axes))
+
+
+def _with_halo(array: da.Array, axes: Sequence[int], depth: Mapping[int, int]) -> da.Array:
     """Return an array whose chunks have some of their neighbors around, but none at its ends."""
-    return cast(da.Array, overlap(array, depth=depth, boundary="none", allow_rechunk=False))
+    own = {number: depth.get(axis, 0) for number, axis in enumerate(axes)}
+    return cast(da.Array, overlap(array, depth=own, boundary="none", allow_rechunk=False))
 
 
 def map_pages(
     function: Callable[..., Array],
-    inputs: Sequence[tuple[da.Array | None, Sequence[int]]],
+    inputs: Sequence[Input],
     chunks: tuple[tuple[int, ...], ...],
     dtype: np.dtype[Any],
     **more: Any,
@@ -177,9 +217,9 @@ def _denoise_block(
     block: Array,
     hidden: Mask | None,
     maps: Array | None,
-    change: FloatArray | None,
     rows: Array,
     columns: Array,
+    change: FloatArray | None,
     plans: Array,
     *,
     work: Work,

@@ -20,8 +20,11 @@ from nlnet.denoising.pages import Sigma, find_axis, groups_of_pages, sigma_of_pa
 from nlnet.denoising.plan import Plan, Request, make_plan
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, check_dtype, to_planes
-from nlnet.noise.record import SCALES, Camera, Noise
+from nlnet.noise.record import SCALES, Camera, Noise, NoNoise
 from nlnet.noise.sample import Sample, sampled_pages
+
+_MISSING = Plan(NoNoise(), 1.0, 1.0, 0.0, None, 0.0, idle=True, unclipped=False, values=(0.0, 0.0))
+"""For a page that is not there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,11 +151,11 @@ def _plan_together(samples: list[Sample | None], sigma: float | None, request: R
 
 def _plan(
     sample: Sample | None, sigma: float | Array | None, asked: PagesRequest, common: Plan | None
-) -> Plan | None:
+) -> Plan:
     """Decide how to denoise a page: by its own sample, or as all pages together."""
     if sample is None:
         # Nothing was to be found out about the page, or it is missing.
-        return common and common.of_strength(cast("float | None", sigma))
+        return _MISSING if common is None else common.of_strength(cast("float | None", sigma))
     if isinstance(sigma, np.ndarray):
         low, high = map(float, sigma)
         plan = make_plan(sample, (low, high), asked.request)

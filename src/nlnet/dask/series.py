@@ -7,13 +7,10 @@ few at a time are cut into the windows that denoising in memory cuts them into.
 
 from __future__ import annotations
 
-from typing import cast
-
 import dask.array as da
-from dask.array.overlap import trim_internal
 
 from nlnet.arrays import Array
-from nlnet.dask.blocks import map_pages, with_halo
+from nlnet.dask.blocks import map_with_halo
 from nlnet.dask.chunks import merge_small
 from nlnet.dask.work import Work
 from nlnet.denoising.pages import series_of_pages
@@ -38,39 +35,17 @@ def denoise_along(
     """Denoise pages that are neighbors along an axis; other parameters as for `denoise_chunks`."""
     chunks = list(array.chunks)
     chunks[along] = merge_small(chunks[along], RUN)
-    halo = dict.fromkeys(range(array.ndim), 0)
-    halo[along] = REACH if len(chunks[along]) > 1 else 0
+    depth = {along: REACH if len(chunks[along]) > 1 else 0}
     for axis, length in zip(work.image_axes, work.shape[1:], strict=True):
-        chunks[axis], halo[axis % array.ndim] = window_sides(length)
+        chunks[axis], depth[axis % array.ndim] = window_sides(length)
     if work.channel_axis is not None:
         chunks[work.channel_axis] = (work.shape[0],)
-    axes, pixels = tuple(range(array.ndim)), work.mask_axes(array.ndim)
-    front = axes[: plans.ndim]
-    numbers = da.arange(array.shape[along], chunks=(tuple(chunks[along]),))
-    inputs = [
-        (each if each is None else _wide(each, own, chunks, halo), own)
-        for each, own in (
-            (array, axes),
-            (hidden, pixels),
-            (maps, pixels),
-            (numbers, (along,)),
-            (plans, front),
-        )
-    ]
-    wide = cast(da.Array, inputs[0][0])
-    last = array.shape[along] - 1
-    denoised = map_pages(
-        _denoise_run, inputs, wide.chunks, array.dtype, work=work, along=along, last=last
+    pixels = work.mask_axes(array.ndim)
+    numbers, last = da.arange(array.shape[along]), array.shape[along] - 1
+    inputs = [(hidden, pixels), (maps, pixels), (numbers, (along,)), (plans, range(plans.ndim))]
+    return map_with_halo(
+        _denoise_run, array, inputs, (), chunks, depth, work=work, along=along, last=last
     )
-    return cast(da.Array, trim_internal(denoised, halo, boundary="none").rechunk(array.chunks))
-
-
-def _wide(
-    array: da.Array, axes: tuple[int, ...], chunks: list[tuple[int, ...]], halo: dict[int, int]
-) -> da.Array:
-    """Return an array that has some of the axes, chunked and with the halo that they have."""
-    whole = array.rechunk(tuple(chunks[axis] for axis in axes))
-    return with_halo(whole, {own: halo[axis] for own, axis in enumerate(axes)})
 
 
 def _denoise_run(
