@@ -151,8 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Draw, fit and write."""
     parser = argparse.ArgumentParser(prog="python -m scripts.error_head", description=__doc__)
     parser.add_argument("photos", type=Path, metavar="PHOTOS")
-    parser.add_argument("--cases", type=int, default=900)
-    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--cases", type=int, default=700)
+    parser.add_argument("--steps", type=int, default=5000)
     options = parser.parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

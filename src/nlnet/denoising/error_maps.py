@@ -37,7 +37,7 @@ _UNIT = 1 << SCALES
 _BAND, _HALO = 256, 2 * _UNIT
 """Rows that are looked at together, and those around them that matter."""
 
-_LEAST_ENERGY = 0.02
+_LEAST_ENERGY = 1e-3
 _LEAST, _MOST = -4.5, 1.5
 """Limits of the logarithm of the error, in units of the noise."""
 
