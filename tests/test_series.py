@@ -132,6 +132,26 @@ def test_noise_that_is_estimated_gives_nearly_the_same(moving):
     assert (scores(along, clean) - scores(found, clean)).mean() < 0.1
 
 
+def test_stacks_whose_structure_grows_and_fades():
+    height, depths = scene(seed=3) / 25, np.arange(10)[:, None, None]
+    clean = (scene() * np.exp(-((height - depths) ** 2) / 8)).astype(np.float32)
+    along, alone = both(with_noise(clean))
+    gain = scores(along, clean) - scores(alone, clean)
+    assert gain.mean() > 0.8
+    assert (gain > 0.3).sum() >= 9  # a page whose texture no neighbor has may lose, see the docs
+
+
+def test_brightness_that_changes_in_one_part_is_kept():
+    y, x = np.mgrid[:SIDE, :SIDE]
+    bump = np.exp(-((y - 40) ** 2 + (x - 40) ** 2) / 600)
+    clean = np.stack([scene() + 30 * (t % 2) * bump for t in range(7)]).astype(np.float32)
+    along, alone = both(with_noise(clean))
+    assert (scores(along, clean) - scores(alone, clean)).min() > 0.3
+    middle = slice(34, 46), slice(34, 46)
+    for t in range(7):
+        assert abs((along[t] - clean[t])[middle].mean()) < 4
+
+
 # --- Never worse -----------------------------------------------------------------------------
 
 
