@@ -80,13 +80,14 @@ def unfinished_chunks(folder: Path) -> int:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
+@pytest.mark.parametrize("along", [None, 0])
 def test_one_of_two_workers_is_killed(
-    cluster: Cluster, tmp_path: Path, gray_model: Model, gray_model_file: Path
+    cluster: Cluster, tmp_path: Path, gray_model_file: Path, along: int | None
 ) -> None:
-    noisy = 128 + 25 * np.random.default_rng(0).standard_normal((1200, 1300))
-    noisy = noisy.astype(np.float32)
+    shape, chunks = ((1200, 1300), (120, 120)) if along is None else ((80, 96, 104), (1, 96, 104))
+    noisy = 128 + 25 * np.random.default_rng(0).standard_normal(shape, np.float32)
     source, target = tmp_path / "in.zarr", tmp_path / "out.zarr"
-    zarr.create_array(str(source), data=noisy, chunks=(120, 120))
+    zarr.create_array(str(source), data=noisy, chunks=chunks)
     killed: list[bool] = []
 
     def kill_one() -> None:
@@ -100,14 +101,16 @@ def test_one_of_two_workers_is_killed(
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
     options = ["--sigma", "25", "--data-range", "255", "--model", str(gray_model_file)]
+    options += [] if along is None else ["--along", str(along)]
     command = ["denoise", str(source), "-o", str(target), "--scheduler", cluster.address]
     assert main([*command, *options]) == 0
     killer.join()
     cluster.workers[0] = cluster.start_worker()
     assert killed == [True]
     result = zarr.open(str(target))[:]
-    whole = nlnet.denoise(noisy, 25, model=gray_model, data_range=255, clip=False)
-    np.testing.assert_allclose(result, whole, rtol=0, atol=1e-3)
+    how = {"model": str(gray_model_file), "data_range": 255.0, "along": along}
+    whole = nlnet.denoise_stack(noisy, 25.0, **how)
+    np.testing.assert_allclose(result, whole, rtol=0, atol=1e-3 if along is None else 0)
     assert not list(tmp_path.glob(".nlnet-*"))
 
 
