@@ -15,7 +15,7 @@ import numpy.typing as npt
 from nlnet.inputs import check_data_range
 from nlnet.masks import read_planes
 from nlnet.noise.eye import Seen, see
-from nlnet.noise.photons import find_photons
+from nlnet.noise.photons import depends_on_brightness, find_photons
 from nlnet.noise.record import Noise, NoNoise, White, check_kind
 from nlnet.noise.sample import Sample
 from nlnet.noise.white import check_size, estimate_white
@@ -157,9 +157,11 @@ def _find_seen(sample: Sample, seen: Seen) -> Noise:
     if seen.kind == "camera":
         exact = seen.as_camera()
     elif seen.kind == "white":
-        exact = find_photons(sample, seen.line)
-        if exact is None:
-            exact = seen.as_camera() if seen.varies else _find_white(sample)
+        if seen.may_be_of_photons:
+            exact = find_photons(sample, seen.line)
+        if exact is None and seen.varies and depends_on_brightness(sample):
+            exact = seen.as_camera()
+        exact = exact or _find_white(sample)
     if exact is None or _is_too_little(exact, sample):
         return NoNoise(seen.sigma, certainty=seen.certainty)
     return dataclasses.replace(exact, certainty=seen.certainty)

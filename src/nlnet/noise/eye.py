@@ -88,6 +88,11 @@ class Seen:
         return "camera" if self.noisy > _DOUBTFUL else "none"
 
     @property
+    def may_be_of_photons(self) -> bool:
+        """Whether it looks like photon noise most; how it grows with the brightness decides."""
+        return self.odds["poisson"] > max(self.odds["white"], self.odds["camera"])
+
+    @property
     def _is_uncorrelated(self) -> bool:
         uncorrelated = self.odds["white"] + self.odds["poisson"]
         if self.fine and self.odds["none"] < _NONE and self._octave < _OCTAVE:

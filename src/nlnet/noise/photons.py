@@ -51,6 +51,9 @@ found."""
 _FEW = 0.02
 """Share of the blocks that may be brighter, or darker, than where growth is looked for: stars."""
 
+_VARIATION = 2.0
+"""Times that noise varies with the brightness, at least, to be removed by maps if no line fits."""
+
 _GROWTH = 1.2
 """Times that photon noise grows over the image, at least, both to the eye and in flat blocks; what
 grows less is white."""
@@ -96,6 +99,17 @@ def find_photons(sample: Sample, line: tuple[float, float] | None = None) -> Pho
             grows = grows or min(eye, flat) > _GROWTH
         levels.append(_in_image(level, sample))
     return Photon(tuple(levels)) if grows else None
+
+
+def depends_on_brightness(sample: Sample) -> bool:
+    """Tell whether noise depends on the brightness in any way, in blocks that are not texture."""
+    _, limit = sample.scaled_limits
+    for channel in range(sample.shape[0]):
+        blocks = _cut_blocks([tile[channel] for tile in sample.scaled_tiles], limit)
+        variances = [each.variance for each in _bins(blocks) if each.calm > _LEAST / 4]
+        if variances and max(variances) > _VARIATION**2 * min(variances):
+            return True
+    return False
 
 
 def _growth(line: tuple[float, float], ends: tuple[float, float]) -> float:
