@@ -181,12 +181,13 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
             const nlnet_neighbour &other = pages.neighbours[number];
             const double power = double(other.gain) * double(other.gain);
             const int64_t line = width + 6;
-            const double *change = &changes[(number * (height + 6) + at / width + 3) * line +
-                                            at % width + 3];
+            const double *change =
+                &changes[(number * (height + 6) + at / width + 3) * line + at % width + 3];
             const double along = 2 * *change - change[-3] - change[3];
             const double down = 2 * *change - change[-3 * line] - change[3 * line];
             const double bend = along * along + down * down;
-            const double d = apart[number * plane + at] + 4 * bend * bend * bend / (1 + bend * bend);
+            const double d =
+                apart[number * plane + at] + 4 * bend * bend * bend / (1 + bend * bend);
             const double ratio = d / allowed;
             const double weight =
                 1 / ((1 + ratio * ratio) * (1 + pow(ratio / 4, 4)) * (power > 1 ? power : 1));
@@ -233,7 +234,7 @@ void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &re
             pages[at] += float(4 * sin(down * y + right * x + phase));
         }
     }
-    const nlnet_align_task task = {height,     width,     pages.data, pages.data + height * width,
+    const nlnet_align_task task = {height,     width,    pages.data, pages.data + height * width,
                                    field.data, fits.data};
     Array<char> scratch(kernels.align_scratch(task));
     nlnet::Memory memory(scratch.data);

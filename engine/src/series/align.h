@@ -304,8 +304,8 @@ static float moved_variance(const Alignment &made, const Patch &patch, const Gri
         if (!(square(motion) < 1e12f)) motion = {0, 0};
         const Between y = between(float(row * kBlock) + down + motion.y);
         const Between x = between(float(column * kBlock) + right + motion.x);
-        const float above = (1 - x.share) * other.at(y.first, x.first) +
-                            x.share * other.at(y.first, x.first + 1);
+        const float above =
+            (1 - x.share) * other.at(y.first, x.first) + x.share * other.at(y.first, x.first + 1);
         const float below = (1 - x.share) * other.at(y.first + 1, x.first) +
                             x.share * other.at(y.first + 1, x.first + 1);
         difference[i] = (1 - y.share) * above + y.share * below - patch.pixels[i];

@@ -224,10 +224,11 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
                 // A change of brightness is smooth: what is there in one page only bends it.
                 const float *change = changes + number * kWide;
                 const float along = 2 * *change - change[-kRadius] - change[kRadius];
-                const float down = 2 * *change - change[-kRadius * kWideColumns] -
-                                   change[kRadius * kWideColumns];
+                const float down =
+                    2 * *change - change[-kRadius * kWideColumns] - change[kRadius * kWideColumns];
                 const float bend = along * along + down * down;
-                const float d = apart[number * kWide] + kMeans * (bend * (bend * bend / (1 + bend * bend)));
+                const float d =
+                    apart[number * kWide] + kMeans * (bend * (bend * bend / (1 + bend * bend)));
                 const float ratio = d / allowed, squared = ratio * ratio;
                 const float weight = 1 / ((1 + squared) * (1 + squared * squared * (1.0f / 256)) *
                                           (power > 1 ? power : 1));
@@ -236,8 +237,8 @@ static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
                 const float *moved =
                     tile.moved + number * pages.channels * kMergeRows * kMergeColumns + inside;
                 for (int channel = 0; channel < pages.channels; ++channel) {
-                    sums[channel] += weight * (moved[channel * kMergeRows * kMergeColumns] -
-                                               *change);
+                    sums[channel] +=
+                        weight * (moved[channel * kMergeRows * kMergeColumns] - *change);
                 }
             }
             for (int channel = 0; channel < pages.channels; ++channel) {
