@@ -157,8 +157,7 @@ def _find_seen(sample: Sample, seen: Seen) -> Noise:
     if seen.kind == "camera":
         exact = seen.as_camera()
     elif seen.kind == "white":
-        if seen.may_be_of_photons:
-            exact = find_photons(sample, seen.line)
+        exact = find_photons(sample, seen.line, looks_so=seen.looks_like_photons)
         if exact is None and seen.varies and depends_on_brightness(sample):
             exact = seen.as_camera()
         exact = exact or _find_white(sample)

@@ -88,7 +88,7 @@ class Seen:
         return "camera" if self.noisy > _DOUBTFUL else "none"
 
     @property
-    def may_be_of_photons(self) -> bool:
+    def looks_like_photons(self) -> bool:
         """Whether it looks like photon noise most; how it grows with the brightness decides."""
         return self.odds["poisson"] > max(self.odds["white"], self.odds["camera"])
 

@@ -51,6 +51,9 @@ found."""
 _FEW = 0.02
 """Share of the blocks that may be brighter, or darker, than where growth is looked for: stars."""
 
+_CLEAR = 0.9
+"""Share of the calmest blocks that are not texture, from which on they decide alone."""
+
 _VARIATION = 2.0
 """Times that noise varies with the brightness, at least, to be removed by maps if no line fits."""
 
@@ -72,12 +75,15 @@ _FLAT = 0.25
 have more power than the highest by this share, and for hardly anything if by twice as much."""
 
 
-def find_photons(sample: Sample, line: tuple[float, float] | None = None) -> Photon | None:
+def find_photons(
+    sample: Sample, line: tuple[float, float] | None = None, *, looks_so: bool = True
+) -> Photon | None:
     """Return photon noise, whatever the noise looks like; None if there is nothing to see.
 
     Given the line that the eye sees, slope and foot of the variance over the brightness on the
     scale of the sample, None as well unless the noise grows both there and in the flat blocks:
-    texture that is bright or dark misleads either, but seldom both.
+    texture that is bright or dark misleads either, but seldom both. If the noise does not look like
+    that of photons, hardly any block may be texture.
     """
     if sample.unit == 0 or min(sample.shape[1:]) < _SIDE:
         return None
@@ -96,7 +102,9 @@ def find_photons(sample: Sample, line: tuple[float, float] | None = None) -> Pho
             low, high = (float(end) for end in np.quantile(blocks.means, (_FEW, 1 - _FEW)))
             both = ((level.gain, level.offset), line)
             eye, flat = (_growth(each, (low, high)) for each in both)
-            grows = grows or min(eye, flat) > _GROWTH
+            shares = [each.share for each in _bins(blocks)]
+            clear = looks_so or sum(shares) > _CLEAR * len(shares)
+            grows = grows or (clear and min(eye, flat) > _GROWTH)
         levels.append(_in_image(level, sample))
     return Photon(tuple(levels)) if grows else None
 
@@ -152,6 +160,7 @@ class _Bin(NamedTuple):
     intensity: float
     variance: float
     calm: float
+    share: float  # of the calmest blocks
 
 
 def fit_photons(blocks: Blocks, black: float) -> Level | None:
@@ -167,7 +176,7 @@ def fit_photons(blocks: Blocks, black: float) -> Level | None:
     bins = list(_bins(blocks))
     if not bins:
         return None
-    intensity, variance, calm = np.array(bins, np.float64).T
+    intensity, variance, calm, _ = np.array(bins, np.float64).T
     variance = np.maximum(variance, 1e-6)
     mean = float(np.average(variance, weights=calm))
     light = float(np.average(intensity, weights=calm)) - black
@@ -201,7 +210,8 @@ def _bins(blocks: Blocks) -> Iterator[_Bin]:
         middle, high, highest = (spectrum[band].mean() for band in (_MIDDLE, _HIGH, _HIGHEST))
         excess = max(middle / max(highest, 1e-9) - 1, 0.0)
         intensity = float(blocks.means[members[chosen]].mean())
-        yield _Bin(intensity, float(high), count / (1 + (excess / _FLAT) ** 4))
+        share = 1 / (1 + (excess / _FLAT) ** 4)
+        yield _Bin(intensity, float(high), count * share, share)
 
 
 def _fit_line(intensity: FloatArray, variance: FloatArray, calm: FloatArray) -> tuple[float, float]:
