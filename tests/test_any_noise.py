@@ -313,3 +313,15 @@ def test_the_byte_order_stays(gray_model: Model, dtype: str, noise: str) -> None
         assert result.dtype.str == swapped.dtype.str
         np.testing.assert_array_equal(result, expected)
         assert denoise(swapped, gray_model, sigma=1e-30).dtype.str == swapped.dtype.str
+
+
+@pytest.mark.parametrize(("certainty", "share"), [(0.95, 1.0), (0.45, 0.5)])
+def test_doubtful_noise_is_removed_in_part_and_said_so(certainty: float, share: float) -> None:
+    image = scene(64, 64)
+    sure = nlnet.denoise(image, noise=Camera.even(10.0), data_range=255, clip=False)
+    doubtful = Camera.even(10.0, certainty=certainty)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = nlnet.denoise(image, noise=doubtful, data_range=255, clip=False)
+    np.testing.assert_allclose(found - image, share * (sure - image), atol=1e-3)
+    assert any("texture" in str(each.message) for each in said) == (share < 1)

@@ -16,14 +16,14 @@ import numpy.typing as npt
 from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import denoise_page
-from nlnet.denoising.plan import Plan, Request
+from nlnet.denoising.plan import SURE, Plan, Request
 from nlnet.denoising.sigma_map import is_map
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.errors import Cancelled
 from nlnet.inputs import check_count, check_float
 from nlnet.masks import read_planes
 from nlnet.model.loading import AUTO, ModelLike, check_quality
-from nlnet.noise.record import Noise, NoNoise
+from nlnet.noise.record import Camera, Noise, NoNoise
 from nlnet.progress import Progress, Report, bar, ignore
 
 
@@ -208,6 +208,12 @@ def warnings_of(plan: Plan, *, given: bool) -> Iterator[str]:
             else f"its noise is estimated as {plan.noise.sigma:.3g}, too little to remove"
         )
         yield f"The image comes back as it is: {reason}."
+    elif isinstance(plan.noise, Camera) and plan.noise.certainty < SURE:
+        doubt = 1 - plan.noise.certainty
+        yield (
+            f"What looks like noise may be texture ({doubt:.0%}), so a part of it stays: "
+            'noise="camera" removes all of it.'
+        )
     if plan.unclipped:
         yield unclipped_warning(plan)
 

@@ -34,6 +34,9 @@ _LEAST_FILL, _MOST_FILL = 0.25, 2.5
 1 if there is much noise."""
 
 
+SURE = 0.9
+"""Certainty from which on all of the noise is removed, and there is nothing to say about it."""
+
 _TINY = 1e-30
 """Noise below this is none: what is divided by it may leave the range of float32."""
 

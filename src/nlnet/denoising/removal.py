@@ -17,15 +17,12 @@ import numpy.typing as npt
 from nlnet.arrays import Array, FloatArray, WriteRows
 from nlnet.denoising.camera import Place, remove_at_scale, remove_camera_noise
 from nlnet.denoising.network import Network
-from nlnet.denoising.plan import Plan
+from nlnet.denoising.plan import SURE, Plan
 from nlnet.denoising.sigma_map import SigmaMap, remove_varying
 from nlnet.denoising.strength import Shares, blend
 from nlnet.noise.record import Camera, Noise
 from nlnet.noise.stabilisation import stabiliser
 from nlnet.progress import Report
-
-_SURE = 0.9
-"""Certainty from which on all of the noise is removed."""
 
 
 def denoise_planes(
@@ -122,7 +119,7 @@ def used_shares(shares: Shares, noise: Noise) -> Shares:
 
     What may be texture is removed by the share that is probably noise: the least expected error.
     """
-    sure = min(noise.certainty / _SURE, 1.0) if isinstance(noise, Camera) else 1.0
+    sure = min(noise.certainty / SURE, 1.0) if isinstance(noise, Camera) else 1.0
     return min(shares[0], 1.0) * sure, min(shares[1], 1.0) * sure
 
 

@@ -14,7 +14,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings, denoise_page, plan_together
 from nlnet.denoising.pages import groups_of_pages
-from nlnet.denoising.plan import Plan, Request
+from nlnet.denoising.plan import SURE, Plan, Request
 from nlnet.denoising.series_pages import PlannedPage
 from nlnet.denoising.series_windows import denoise_in_windows
 from nlnet.denoising.strength import check_strength
@@ -24,7 +24,7 @@ from nlnet.files.settings import FileSigma, Settings
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
 from nlnet.masks import Planes, is_missing, read_planes
-from nlnet.noise.record import Noise, NoNoise
+from nlnet.noise.record import Camera, Noise, NoNoise
 from nlnet.progress import Report, one_of
 
 Side: TypeAlias = Callable[[int], Array | None]
@@ -256,10 +256,6 @@ def notes_of(found: Sequence[PageFindings], option: str = "--data-range") -> tup
     return (*notes, f"hot or dead pixels that were filled: {hot}") if hot else notes
 
 
-_SURE = 0.8
-"""Certainty from which on there is nothing to say about it."""
-
-
 def doubt_note(noise: Noise) -> tuple[str, ...]:
     """Say that it is not sure whether there is noise, if so, and what to do.
 
@@ -269,7 +265,7 @@ def doubt_note(noise: Noise) -> tuple[str, ...]:
     ...     print(note)
     there may be noise of about 2 after all (40%): --noise camera, or --sigma, removes it
     """
-    if noise.certainty >= _SURE:
+    if noise.certainty >= SURE or not isinstance(noise, (Camera, NoNoise)):
         return ()
     if isinstance(noise, NoNoise):
         return (
