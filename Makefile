@@ -96,6 +96,16 @@ models: photos  ## train the open models from nothing on the photos in PHOTOS=, 
 	done
 	$(BIN)/python -m scripts.ship $(patsubst %,runs/%,$(filter-out %-s25,$(OPEN_MODELS)))
 
+.PHONY: site test-site
+site: setup  ## the page without a server, as files for any web server, into build/site
+	$(INSTALL) -e '.[cross]'
+	$(BIN)/python -m scripts.site
+
+test-site: site  ## test the page without a server in chromium, and the package for npm in node
+	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \
+		$(BIN)/python -m pytest -m site tests/browser; \
+	else echo "The tests of the site are skipped."; fi
+
 .PHONY: test-browser fuzz fuzz-web load bench-web-memory
 test-browser: setup  ## test the web page in chromium; skipped if that is missing and cannot be installed
 	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \

@@ -24,12 +24,11 @@ from torch import Tensor, nn
 from benchmarks.gated_stage import Gated, Ingredients, Pointwise
 from benchmarks.pictures import PROJECT, require_data
 from benchmarks.rows import add_options, measure_rows
-from nlnet.arrays import Array
 from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.torch.plain import flat_members, transform
-from nlnet.training.data import Batch, CropSource, validation_batch
+from nlnet.training.data import Batch, CropSource
 from nlnet.training.loss import negative_psnr
 from nlnet.training.pictures import load_pictures
 from nlnet.training.settings import DataSettings, TrainingSettings
@@ -113,13 +112,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pictures = load_pictures(data / "bsds500", settings)
         torch.manual_seed(SEED)
         network = Network(ingredients)
-        train(network, CropSource(pictures, settings), options.steps, name)
+        crops = CropSource(pictures, settings, threads=1)
+        train(network, crops, options.steps, name)
         return {
             "parameters": sum(values.numel() for values in network.parameters()),
             "seed": SEED,
             "steps": options.steps,
             "megapixels": round(options.steps * BATCH * CROP**2 / 1e6, 1),
-            "validation_psnr": round(validate(network, pictures.validation, settings), 3),
+            "validation_psnr": round(validate(network, crops), 3),
             "commit": checkout_commit(),
         }
 
@@ -139,7 +139,7 @@ def train(network: Network, crops: CropSource, steps: int, name: str) -> None:
         for group in optimizer.param_groups:
             decay = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps))
             group["lr"] = 0.01 * decay * group["share"]
-        batch = crops.draw(step + 1, 0, range(step * BATCH, (step + 1) * BATCH), 1)
+        batch = crops.draw(step + 1, 0, range(step * BATCH, (step + 1) * BATCH))
         loss = negative_psnr(network(batch), batch.clean).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -157,12 +157,12 @@ def _to_planes(image: Tensor) -> Tensor:
     return image if image.shape[1] == 1 else transform(image, _OPPONENT)
 
 
-def validate(network: Network, pictures: Sequence[Array], settings: TrainingSettings) -> float:
+def validate(network: Network, crops: CropSource) -> float:
     """Return the mean PSNR on the first validation images."""
     scores = []
     with torch.no_grad():
-        for number, picture in enumerate(pictures[:VALIDATION_IMAGES]):
-            batch = validation_batch(picture, number, SIGMA, settings, 1)
+        for number in range(VALIDATION_IMAGES):
+            batch = crops.validation_batch(number, SIGMA)
             scores.append(-float(negative_psnr(network(batch), batch.clean)))
     return sum(scores) / len(scores)
 

@@ -1,10 +1,10 @@
 """How often the eye is right about noise: ``python -m benchmarks.certainty``.
 
 Pictures with and without noise, of the kinds that are hard to tell apart, made from photos that the
-eye was not trained on. The two numbers that calibrate its odds (`nlnet.noise.eye`) are fitted to
-every other picture, and the table shows the rest: of the pictures whose noise was given some
-probability, the share that has noise. Prints the numbers, and writes the table into
-``docs/real_noise.md``.
+eye was not trained on. The two numbers that calibrate its odds, in
+``engine/src/estimates/decisions.h``, are fitted to every other picture, and the table shows the
+rest: of the pictures whose noise was given some probability, the share that has noise. Prints the
+numbers, and writes the table into ``docs/real_noise.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, require_data
 from nlnet.atomic import write_atomically
 from nlnet.masks import read_planes
-from nlnet.noise.eye import see
+from nlnet.noise.estimation import look_for_noise
 from nlnet.noise.sample import Sample
 from nlnet.training.simulation.recipes import draw_recipe
 from nlnet.training.simulation.scenes import Photos
@@ -59,9 +59,10 @@ def look_at(folder: Path) -> Iterator[tuple[float, bool]]:
     for index in range(COUNT):
         recipe = draw_recipe(photos, SIDE, np.random.default_rng((SEED, index)), kinds=KINDS)
         picture = np.clip(np.rint(recipe.render((SEED, index))), 0, 255).astype(np.uint8)
-        seen = see(Sample.of(read_planes(picture, None, -1 if picture.ndim == 3 else None).planes))
-        if seen is not None:
-            yield round(seen.odds["none"], 5), recipe.kind != "clean"
+        planes = read_planes(picture, None, -1 if picture.ndim == 3 else None).planes
+        estimate = look_for_noise(Sample.of(planes), None)
+        if estimate.found.looked:
+            yield round(estimate.odds["none"], 5), recipe.kind != "clean"
 
 
 def fit(pairs: list[tuple[float, bool]]) -> tuple[float, float]:

@@ -31,7 +31,8 @@ from nlnet.network.parameters import StageParameters, initial_parameters
 from nlnet.network.refinement import RefinementConfig
 from nlnet.torch import NLNet
 from nlnet.torch.refinement import initial_refinement
-from nlnet.training.data import CropSource, validation_batch
+from nlnet.training.data import CropSource
+from nlnet.training.phase import Setup
 from nlnet.training.pictures import Pictures, load_pictures
 from nlnet.training.settings import (
     DataSettings,
@@ -138,13 +139,14 @@ def measure(
     with Team(threads=1) as team:
         sets = (start(control, config),) * len(SIGMAS)
         network = NLNet(config, *sets, sigmas=SIGMAS, refinement=refinement, threads=team.threads)
-        crops = CropSource(pictures, settings)
+        crops = CropSource(pictures, settings, team.threads)
+        setup = Setup(settings, network, crops, team)
         state: dict[str, Any] = {"phase": config.stages, "epoch": 0, "steps": 0, "own": None}
         if saved is not None and saved.exists():
             state = torch.load(saved, weights_only=True)
             network.load_state_dict(state.pop("network"))
         while state["phase"] <= settings.last_phase:
-            phase = make_phase(state["phase"], settings, network, crops, team)
+            phase = make_phase(state["phase"], setup)
             if state["own"] is not None:
                 phase.load_state(state["own"])
             for epoch in tqdm(range(state["epoch"], phase.settings.epochs), disable=None):
@@ -156,8 +158,8 @@ def measure(
             state |= {"phase": state["phase"] + 1, "epoch": 0, "own": None}
         with torch.no_grad():
             scores = [
-                -float(phase.score(validation_batch(picture, place, SIGMA, settings, 1)))
-                for place, picture in enumerate(pictures.validation)
+                -float(phase.score(crops.validation_batch(number, SIGMA)))
+                for number in range(len(pictures.validation))
             ]
     return {
         "parameters": sum(value.numel() for value in network.parameters()),

@@ -27,7 +27,8 @@ from nlnet.evaluation.checkout import checkout_commit
 from nlnet.network.config import NetworkConfig
 from nlnet.network.refinement import RefinementConfig
 from nlnet.torch import NLNet
-from nlnet.training.data import CropSource, validation_batch
+from nlnet.training.data import CropSource
+from nlnet.training.phase import Setup
 from nlnet.training.pictures import Pictures, load_pictures
 from nlnet.training.settings import (
     DataSettings,
@@ -128,20 +129,21 @@ def measure(settings: TrainingSettings, pictures: Pictures, *, trained: bool) ->
             threads=team.threads,
         )
         number = settings.last_phase if trained else settings.last_phase - 1
-        phase = make_phase(number, settings, network, CropSource(pictures, settings), team)
+        crops = CropSource(pictures, settings, team.threads)
+        setup = Setup(settings, network, crops, team)
+        phase = make_phase(number, setup)
         epochs = phase.settings.epochs
         for epoch in tqdm(range(epochs), disable=not epochs):
             for _ in phase.epoch(epoch, 0):
                 pass
         phase.close()
-        scores = []
+        count = min(VALIDATION_IMAGES, len(pictures.validation))
         with torch.no_grad():
-            for place, picture in enumerate(pictures.validation[:VALIDATION_IMAGES]):
-                batch = validation_batch(picture, place, SIGMA, settings, team.threads)
-                scores.append(-float(phase.score(batch)))
+            batches = (crops.validation_batch(number, SIGMA) for number in range(count))
+            scores = [-float(phase.score(batch)) for batch in batches]
     assert refinement is not None
     return {
-        "parameters": refinement.parameter_count if trained else 0,
+        "parameters": refinement.config.parameter_count(refinement.channels) if trained else 0,
         "seed": settings.seed,
         "epochs": epochs,
         "steps": epochs * phase.steps,

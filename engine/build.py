@@ -37,6 +37,7 @@ CONTRACTION = {
     "matching": "off",
     "patches": "fast",
     "pixels": "off",
+    "removal_rows": "off",
     "series": "off",
     "stages": "fast",
 }

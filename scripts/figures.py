@@ -46,7 +46,7 @@ def draw_comparison() -> None:
     ]
     comparisons, figure = compare([clean], shown, name="original")
     small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
-    write_atomically(IMAGES / "cat.jpg", small.jpegsave_buffer(Q=85, strip=True))
+    write_atomically(IMAGES / "cat.jpg", small.jpegsave_buffer(Q=72, strip=True))
     for comparison in comparisons:
         print(f"{comparison.name}: {comparison.psnr:.2f} dB, SSIM {comparison.ssim:.3f}")
 

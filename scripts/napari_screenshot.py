@@ -46,7 +46,7 @@ def main() -> int:
         QApplication.processEvents()
         time.sleep(0.02)
     shown = pyvips.Image.new_from_array(viewer.screenshot(canvas_only=False)[..., :3].copy())
-    write_atomically(OUTPUT, shown.jpegsave_buffer(Q=85, strip=True))
+    write_atomically(OUTPUT, shown.jpegsave_buffer(Q=70, strip=True))
     viewer.close()
     return 0
 

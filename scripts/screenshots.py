@@ -1,13 +1,19 @@
-"""The pictures of the web page in ``docs/web.md``: ``make screenshots``. It needs chromium."""
+"""The pictures of the web pages in ``docs/web.md``: ``make screenshots``. It needs chromium.
+
+Without ``build/site``, which ``make site`` builds, the picture of that page stays as it is.
+"""
 
 from __future__ import annotations
 
+import http.server
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +25,7 @@ from nlnet.atomic import write_atomically
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise
 from scripts.results import PROJECT
+from scripts.site import SITE
 
 IMAGES = PROJECT / "docs" / "images"
 PHOTO = PROJECT / "examples" / "cat.png"
@@ -42,6 +49,9 @@ def main() -> None:
         shoot_start(browser.new_context(**DESKTOP).new_page(), url)
         shoot_result(browser.new_context(**DESKTOP).new_page(), url, files)
         shoot_phone(browser.new_context(**PHONE, color_scheme="dark").new_page(), url, files)
+        if SITE.exists():
+            with serve_site() as site:
+                shoot_site(browser.new_context(**DESKTOP).new_page(), site, files)
         browser.close()
 
 
@@ -55,6 +65,20 @@ def serve() -> Iterator[str]:
             yield server.stdout.readline().split()[2]
         finally:
             server.terminate()
+
+
+@contextmanager
+def serve_site() -> Iterator[str]:
+    """Serve the page without a server, as plain files, and give its address."""
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def make_files(folder: Path) -> list[Path]:
@@ -79,7 +103,7 @@ def shoot_result(page: Any, url: str, files: list[Path]) -> None:
     page.goto(url)
     page.locator("#file").set_input_files(files)
     for place in range(len(files)):
-        page.locator("#file-list li").nth(place).get_by_text("done").wait_for()
+        page.locator("#file-list li").nth(place).get_by_text("done", exact=True).wait_for()
     page.wait_for_timeout(1000)
     save(page, "web-files.jpg")
 
@@ -93,11 +117,22 @@ def shoot_phone(page: Any, url: str, files: list[Path]) -> None:
     save(page, "web-phone.jpg")
 
 
+def shoot_site(page: Any, url: str, files: list[Path]) -> None:
+    """Take the page without a server, with one of several photos that keeps some of its grain."""
+    page.goto(url)
+    page.locator("#place", has_text="threads").wait_for()
+    page.locator("#file").set_input_files(files)
+    page.locator("#tally", has_text=f"{len(files)} of {len(files)} done").wait_for(timeout=120_000)
+    page.locator("#grain").fill("60")
+    page.wait_for_timeout(1000)
+    save(page, "web-site.jpg")
+
+
 def save(page: Any, name: str) -> None:
     """Write what the page shows, small enough to be kept."""
     shown = pyvips.Image.new_from_buffer(page.screenshot(), "")
     shown = shown.flatten() if shown.hasalpha() else shown
-    write_atomically(IMAGES / name, shown.jpegsave_buffer(Q=80, strip=True))
+    write_atomically(IMAGES / name, shown.jpegsave_buffer(Q=70, strip=True))
 
 
 if __name__ == "__main__":

@@ -9,22 +9,22 @@ from statistics import NormalDist
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from nlnet.noise.sample import Sample, without_constant
+from nlnet.noise.sample import Sample
 
 
 def estimate_white(sample: Sample, size: int, step: int) -> float:
     """Return sigma from the patches of a sample, `step` pixels apart."""
     windows = [
         sliding_window_view(plane, (size, size))[::step, ::step].reshape(-1, size, size)
-        for tile in sample.scaled_tiles
-        for plane in tile
+        for tile in sample.tiles
+        for plane in (tile.astype(np.float64) - sample.low) / sample.unit
     ]
-    patches = without_constant(np.concatenate(windows).astype(np.float64))
+    patches = _without_constant(np.concatenate(windows))
     across, down = patches[:, :, 2:] - patches[:, :, :-2], patches[:, 2:] - patches[:, :-2]
     texture = ((across**2).sum(axis=(1, 2)) + (down**2).sum(axis=(1, 2))) / 4
     means = patches.mean(axis=(1, 2))
     flat = patches.reshape(len(patches), -1) - means[:, np.newaxis]
-    low, high = sample.scaled_limits
+    low, high = _limits(sample)
     variance = _smallest_variance(flat)
     for _ in range(5):
         weak = texture <= variance * texture_of_noise(size)
@@ -37,6 +37,24 @@ def estimate_white(sample: Sample, size: int, step: int) -> float:
         if math.isclose(variance, before, rel_tol=1e-3):
             break
     return sample.unit * math.sqrt(variance)
+
+
+def _limits(sample: Sample) -> tuple[float, float]:
+    """Return the scaled values beyond which noise was clipped; infinite where it was not."""
+    ends, least = sample.extremes, sample.extremes.count / 1000
+    low, high = ((end - sample.low) / sample.unit for end in (ends.low, ends.high))
+    return (
+        low + 0.01 if ends.low_count > least else -math.inf,
+        high - 0.01 if ends.high_count > least else math.inf,
+    )
+
+
+def _without_constant(patches: np.ndarray) -> np.ndarray:
+    """Leave constant patches out, unless half of the neighbors in all others are equal."""
+    varied = (patches != patches[:, :1, :1]).any(axis=(1, 2))
+    others = patches[varied]
+    drawn = not others.size or (others[:, :, 1:] == others[:, :, :-1]).mean() > 0.5
+    return patches if drawn else others
 
 
 def _smallest_variance(flat: np.ndarray) -> float:

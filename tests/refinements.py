@@ -12,7 +12,7 @@ from test_family import make_family
 
 from nlnet.model.family import REFERENCE_SIGMA, Family
 from nlnet.network.config import NetworkConfig
-from nlnet.network.refinement import RefinementConfig, RefinementFunctions, tensor_shapes
+from nlnet.network.refinement import Refinement, RefinementConfig, tensor_shapes
 
 STAGES = NetworkConfig(stages=2, patch_size=3, group_size=4, window=5, rbf_count=11)
 """Stages that look 12 pixels far, so that most of the reach is the refinement's."""
@@ -32,7 +32,7 @@ ALL_SIZES = (
 
 def random_refinement(
     config: RefinementConfig = SIZES, channels: int = 1, seed: int = 0
-) -> RefinementFunctions:
+) -> Refinement:
     """Values as no training would leave them: every entry matters, and all change with sigma."""
     rng = np.random.default_rng(seed)
     tensors = {}
@@ -40,7 +40,7 @@ def random_refinement(
         size = 0.8 / math.sqrt(math.prod(shape[1:])) if len(shape) == 4 else 0.1
         tensors[name] = rng.normal(0, size, shape).astype(np.float32)
     tensors["step_size"] = np.array([0.3, 0.1], np.float32)
-    return RefinementFunctions(config, channels, tensors)
+    return Refinement(config, channels, tensors)
 
 
 def refined_config(sizes: RefinementConfig = SIZES, channels: int = 1) -> NetworkConfig:

@@ -33,7 +33,7 @@ def test_every_row_learns(name):
     before = {key: value.clone() for key, value in network.state_dict().items()}
     settings = dataclasses.replace(_settings(ROWS[name]), data=DataSettings(crop=32))
     crops = CropSource(Pictures([picture], []), settings)
-    batch = crops.draw(1, 0, range(1), 1)
+    batch = crops.draw(1, 0, range(1))
 
     def error() -> float:
         with torch.no_grad():

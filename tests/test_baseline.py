@@ -22,7 +22,7 @@ def test_no_library_uses_more_than_the_baseline() -> None:
     assert baseline.features_of_the_smallest() == {
         "numpy": [],
         "openblas": ["Nehalem"],
-        "engine": "nlnet engine 2, SSE2",
+        "engine": "nlnet engine 3, SSE2",
         "torch": "DEFAULT",
     }
 

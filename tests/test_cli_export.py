@@ -13,7 +13,9 @@ from nlnet import load_model
 from nlnet.cli import main
 from nlnet.engine import tasks
 from nlnet.engine.library import instruction_set
-from nlnet.engine.network import EngineNetwork, Sizes
+from nlnet.engine.network import EngineNetwork, Sizes, family_at
+from nlnet.errors import InputError, ModelError
+from nlnet.model.family import Family
 from nlnet.network.recursion import denoise_rows
 
 
@@ -46,6 +48,39 @@ def test_the_block_denoises_as_the_model_does(
     stages = [stage.astype(np.float32) for stage in model.stages]
     denoise_rows(read, writer(by_model), image.shape, config, stages, **options)
     np.testing.assert_array_equal(by_block, by_model)
+
+
+def test_the_block_of_a_family_has_the_network_of_every_sigma(tmp_path: Path) -> None:
+    path = tmp_path / "family.bin"
+    assert main(["export", "gray-plus", "--every-sigma", "-o", str(path)]) == 0
+    for sigma in (3.0, 25.0, 200.0):
+        one = tmp_path / f"{sigma}.bin"
+        assert main(["export", "gray-plus", f"--sigma={sigma}", "-o", str(one)]) == 0
+        assert bytes(family_at(path.read_bytes(), sigma)) == one.read_bytes()
+
+
+def test_a_model_for_one_sigma_is_no_family(tmp_path: Path, fails: Callable[..., str]) -> None:
+    told = fails("export", "gray-5x5-s25", "--every-sigma", "-o", tmp_path / "one.bin")
+    assert "one sigma" in told
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_family_has_no_network_for_a_sigma_that_cannot_be(sigma: float) -> None:
+    family = load_model("gray")
+    assert isinstance(family, Family)
+    with pytest.raises(InputError):
+        family_at(family.block(), sigma)
+
+
+def test_a_damaged_family_is_refused() -> None:
+    family = load_model("gray")
+    assert isinstance(family, Family)
+    block = family.block()
+    for broken in (block[:-8], block + bytes(8), block[:100], bytes(len(block))):
+        with pytest.raises(ModelError):
+            family_at(broken, 25.0)
+    with pytest.raises(ModelError):
+        EngineNetwork(block, np.dtype(np.float32), instruction_set())
 
 
 def test_an_output_that_exists_is_kept(tmp_path: Path, fails: Callable[..., str]) -> None:

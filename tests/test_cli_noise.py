@@ -168,6 +168,11 @@ def test_errors_are_one_sentence(files: Path, tmp_path: Path, fails: Callable[..
     assert "empty" in fails("noise", raw)
 
 
+def test_larger_images_are_refused(tmp_path: Path, fails: Callable[..., str]) -> None:
+    write_image(tmp_path / "large.png", ImageFile(np.zeros((1000, 1100), np.uint8)))
+    assert "1100x1000 pixels" in fails("noise", tmp_path / "large.png", "--max-pixels", 1)
+
+
 def test_a_sensor_is_looked_at_before_development(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-import tracemalloc
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import denoise_planes
+from elsewhere import remove_with, small_network
+from messages import refused
+from refinements import refined_family
 
 import nlnet
-import nlnet.denoising.coarse_to_fine
-import nlnet.denoising.network
-from nlnet.denoising.camera import remove_camera_noise, scales_of
-from nlnet.denoising.coarse_to_fine import enlarged, halve, memory_of, scales_for
-from nlnet.denoising.network import Network
+from nlnet.engine.planes import enlarge, halve
+from nlnet.engine.removal import Place, Removal, scales_of
 from nlnet.errors import InputError
 from nlnet.model.model import Model
+from nlnet.network.prepared import prepare
 from nlnet.noise.record import Camera
+from nlnet.noise.stabilisation import engine_noise
 
 pytestmark = pytest.mark.numerical
 
@@ -32,7 +33,7 @@ def camera_noise(sigma: float, *octaves: float) -> Camera:
 
 def sigmas_of(noise: Camera, shape: tuple[int, ...]) -> tuple[float, ...]:
     """Noise that is as strong everywhere: what is removed at each scale."""
-    return tuple(noise.strengths[0, : scales_of(noise, shape), 0, 0].tolist())
+    return tuple(noise.strengths[0, : scales_of(engine_noise(noise), shape), 0, 0].tolist())
 
 
 def image_of(*shape: int, seed: int = 0) -> np.ndarray:
@@ -88,49 +89,11 @@ def smooth(planes: np.ndarray, sigma: float) -> np.ndarray:
     return planes + (mean - planes) * min(sigma / 50, 1)
 
 
-class ByRows(Network):
-    """In place of a network, a function; rows are read and written a few at a time."""
-
-    def __init__(self, remove: Remove) -> None:
-        super().__init__(choose=None)  # type: ignore[arg-type]
-        object.__setattr__(self, "remove", remove)
-        object.__setattr__(self, "asked", [])
-
-    def of_stages(self) -> ByRows:
-        return self
-
-    def run_even(self, read: Any, write: Any, shape: Any, evening: Any, report: Any) -> None:
-        self.asked.append((shape, evening.reference))
-        rows = range(0, shape[1], 5)
-        planes = np.concatenate([read(row, min(row + 5, shape[1])) for row in rows], axis=1)
-        report(0.0)
-        restored = self.remove(planes.astype(np.float32), evening.reference)
-        for row in rows:
-            write(row, restored[:, row : row + 5])
-        report(1.0)
-
-
-@pytest.fixture(autouse=True)
-def stubs_stay_stubs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scales below the full one have the same network, but for box and refinement."""
-    honest = dataclasses.replace
-
-    def replace(value: Any, **changes: Any) -> Any:
-        return value if isinstance(value, ByRows) else honest(value, **changes)
-
-    monkeypatch.setattr("nlnet.denoising.camera.dataclasses.replace", replace)
-
-
 @pytest.mark.parametrize("shape", [(1, 64, 72), (1, 65, 71), (3, 67, 64), (1, 9, 6), (1, 33, 40)])
 @pytest.mark.parametrize("octaves", [(), (1.4,), (2.0, 5.0)])
 def test_it_is_the_slow_version(shape: tuple[int, ...], octaves: tuple[float, ...]) -> None:
     planes, noise = image_of(*shape), camera_noise(30.0, *octaves)
-    restored = np.full(shape, np.nan)
-
-    def write(first: int, rows: np.ndarray) -> None:
-        restored[:, first : first + rows.shape[1]] = rows
-
-    remove_camera_noise(planes, write, noise, ByRows(smooth), lambda share: None)
+    restored, _ = remove_with(planes, noise, smooth)
     expected = slow_remove(planes.astype(np.float64), sigmas_of(noise, shape), smooth)
     np.testing.assert_allclose(restored, expected, atol=1e-3)
 
@@ -172,18 +135,18 @@ def test_halving(shape: tuple[int, int], dtype: type) -> None:
 def test_enlarging(shape: tuple[int, int]) -> None:
     height, width = shape
     half = image_of(2, height // 2, width // 2)
-    full = enlarged(half, 0, height, width)
+    full = enlarge(half, 0, height, width)
     expected = [slow_enlarge(plane, height, width) for plane in half]
     # The last pixel of an odd side has no square of its own, and takes the last one's.
     np.testing.assert_allclose(full, expected, rtol=1e-5)
     for row in range(height):
-        np.testing.assert_array_equal(enlarged(half, row, row + 1, width), full[:, row : row + 1])
+        np.testing.assert_array_equal(enlarge(half, row, row + 1, width), full[:, row : row + 1])
 
 
 def test_a_constant_stays_one_both_ways() -> None:
     half = halve(np.full((1, 7, 9), 41, np.uint8))
     np.testing.assert_array_equal(half, 41)
-    np.testing.assert_array_equal(enlarged(half, 0, 7, 9), 41)
+    np.testing.assert_array_equal(enlarge(half, 0, 7, 9), 41)
 
 
 @pytest.mark.parametrize(
@@ -199,32 +162,30 @@ def test_a_constant_stays_one_both_ways() -> None:
     ],
 )
 def test_as_many_scales_as_fit(sides: tuple[int, int], wanted: int, count: int) -> None:
-    assert scales_for((1, *sides), wanted) == count
+    noise = camera_noise(10.0, *(1.0,) * (wanted - 1))
+    assert scales_of(engine_noise(noise), (1, *sides)) == count
 
 
 def test_the_scales_get_their_sigmas_from_coarse_to_fine() -> None:
-    network, noise = ByRows(smooth), camera_noise(12.0, 1.5, 2.0)
-    planes = image_of(1, 65, 72)
-    remove_camera_noise(planes, lambda *_: None, noise, network, lambda share: None)
-    assert network.asked == [((1, 16, 18), 6.0), ((1, 32, 36), 9.0), ((1, 65, 72), 12.0)]
+    _, asked = remove_with(image_of(1, 65, 72), camera_noise(12.0, 1.5, 2.0), smooth)
+    assert asked == [((1, 16, 18), 6.0), ((1, 32, 36), 9.0), ((1, 65, 72), 12.0)]
 
 
-def test_smaller_sizes_are_left_to_the_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refinement works at the full size only; white noise has no other."""
-    refined: list[tuple[int, bool]] = []
-    honest = nlnet.denoising.network.denoise_rows
+def test_smaller_sizes_are_left_to_the_stages() -> None:
+    """A refinement works at the full size only."""
+    model = refined_family().at(20.0)
+    planes, noise = image_of(1, 40, 46), camera_noise(20.0, 1.6)
 
-    def denoise_rows(read: Any, write: Any, shape: Any, *rest: Any, **options: Any) -> None:
-        config, _, refinement = rest
-        assert config.refinement == (refinement and refinement.config)
-        refined.append((shape[1], refinement is not None))
-        honest(read, write, shape, *rest, **options)
+    def removed(scale: int, model: Model) -> np.ndarray:
+        network = prepare(model.config, model.stages, model.refinement, model.sigma)
+        removal = Removal(planes, engine_noise(noise), place=Place(scale, (40, 46), (0, 0)))
+        result = np.empty_like(planes)
+        removal.run([network], result)
+        return result
 
-    monkeypatch.setattr(nlnet.denoising.network, "denoise_rows", denoise_rows)
-    image = image_of(70, 66)
-    for noise in (camera_noise(20.0, 1.6, 2.5), nlnet.Noise.white(20.0)):
-        nlnet.denoise(image, noise=noise, quality="best", data_range=255)
-    assert refined == [(17, False), (35, False), (70, True), (70, True)]
+    stages = model.without_refinement()
+    assert np.abs(removed(0, model) - removed(0, stages)).max() > 0.1
+    np.testing.assert_array_equal(removed(1, model), removed(1, stages))
 
 
 # Around it
@@ -238,6 +199,7 @@ def test_progress_rises_from_0_to_1(gray_model: Model) -> None:
         noise=camera_noise(20.0, 1.6, 2.5),
         model=gray_model,
         data_range=255,
+        threads=1,
         progress=shares.append,
     )
     assert shares == sorted(shares)
@@ -247,22 +209,16 @@ def test_progress_rises_from_0_to_1(gray_model: Model) -> None:
 
 
 def test_memory_of_the_smaller_images() -> None:
-    """Rows come and go; what stays are the smaller images and what changed in them."""
+    """Rows come and go; what stays is what changed at half and at a quarter of the size."""
 
-    class Copying(ByRows):
-        def run_even(self, read: Any, write: Any, shape: Any, evening: Any, report: Any) -> None:
-            for row in range(0, shape[1], 32):
-                write(row, read(row, min(row + 32, shape[1])))
+    def memory(height: int, *octaves: float) -> int:
+        planes = np.zeros((1, height, 512), np.uint8)
+        removal = Removal(planes, engine_noise(camera_noise(3.0, *octaves)))
+        return removal.memory([small_network(1)] * (1 + len(octaves)), 1, 0)
 
-    planes = np.zeros((1, 4096, 512), np.uint8)
-    network, noise = Copying(smooth), camera_noise(3.0, 1.0, 1.0)
-    tracemalloc.start()
-    remove_camera_noise(planes, lambda *_: None, noise, network, lambda share: None)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    bands = 3 * 4 * 256 * 512  # rows on their way to half the size
-    assert 0.9 < peak / memory_of(planes.shape, 3) < 1 + bands / memory_of(planes.shape, 3)
-    assert memory_of(planes.shape, 1) == 0
+    for octaves, halved in (((), 0), ((1.0,), 1 / 4), ((1.0, 1.0), 1 / 4 + 1 / 16)):
+        rise = memory(8192, *octaves) - memory(4096, *octaves)
+        assert rise == pytest.approx(4 * 4096 * 512 * halved, abs=1000)
 
 
 def test_a_memory_limit(gray_model: Model) -> None:
@@ -271,11 +227,12 @@ def test_a_memory_limit(gray_model: Model) -> None:
     free = nlnet.denoise(image, **options)
     bound = nlnet.denoise(image, max_memory=50_000_000, **options)
     np.testing.assert_allclose(bound, free, atol=1e-2)
-    with pytest.raises(InputError, match=r"max_memory is 1000 bytes.*100x96 pixels alone take"):
+    with refused(InputError, "max_memory is 1000 bytes", "100x96 pixels takes at least") as error:
         nlnet.denoise(image, max_memory=1000, **options)
-    least = memory_of((1, 96, 100), 3)
+    least = int(re.findall(r"at least (\d+)", str(error.value))[0])
+    np.testing.assert_allclose(nlnet.denoise(image, max_memory=least, **options), free, atol=1e-2)
     with pytest.raises(InputError, match="max_memory"):
-        nlnet.denoise(image, max_memory=least + 1000, **options)
+        nlnet.denoise(image, max_memory=least - 1, **options)
 
 
 def test_threads_do_not_matter(color_model: Model) -> None:

@@ -15,7 +15,7 @@ from nlnet.cli import main
 from nlnet.errors import InputError
 from nlnet.evaluation.comparison import compare, preview_figure
 from nlnet.evaluation.metrics import psnr, ssim
-from nlnet.files.one_file import Findings, Outcome
+from nlnet.files.findings import Findings, Outcome
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise
 from nlnet.plotting.figures import Panel, draw_panels

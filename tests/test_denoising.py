@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nlnet
-import nlnet.denoising.network
 import nlnet.model.loading
+from nlnet.denoising.network import Network
 from nlnet.errors import Cancelled, FileError, InputError, ModelError
 from nlnet.inputs import DATA_RANGES
 from nlnet.model.model import Model
@@ -117,12 +117,10 @@ def test_a_constant_passes_through(noisy_gray: np.ndarray, gray_model: Model) ->
 def test_integers_do_not_wrap_around_without_clip(
     gray_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def overshoot(
-        read: Any, write: Any, shape: tuple[int, ...], *rest: Any, **options: Any
-    ) -> None:
-        write(0, 2 * read(0, shape[1]) - 128)
+    def overshoot(scale: int, planes: np.ndarray, box: object) -> np.ndarray:
+        return 2 * planes - 128
 
-    monkeypatch.setattr(nlnet.denoising.network, "denoise_rows", overshoot)
+    monkeypatch.setattr(Network, "_elsewhere", lambda *_: overshoot)
     image = np.zeros((8, 8), np.uint8)
     image[0] = 255
     result = nlnet.denoise(image, 25, model=gray_model, clip=False)

@@ -131,7 +131,7 @@ def test_the_wheel_denoises_in_an_empty_environment(wheel: Path, tmp_path: Path)
     assert (read_image(clean).pixels == expected).mean() > 0.999  # rounding apart
     script = python.with_name("nlnet.exe" if os.name == "nt" else "nlnet")
     told = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert told.stdout.startswith(f"nlnet {nlnet.__version__} (nlnet engine 2, ")
+    assert told.stdout.startswith(f"nlnet {nlnet.__version__} (nlnet engine 3, ")
 
 
 # Citation

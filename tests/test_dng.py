@@ -15,12 +15,14 @@ from messages import refused
 from benchmarks import dng as bench
 from nlnet.cli import main
 from nlnet.errors import InputError
+from nlnet.files.findings import Outcome
+from nlnet.files.one_file import denoise_file
+from nlnet.files.settings import Settings
 from nlnet.images.content import Source
 from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Entry, Layout
-from nlnet.images.ifd_writing import TiffBytes, numbers_entry
+from nlnet.images.ifd_writing import TiffBytes, entries_of
 from nlnet.images.writing import WritingOptions
 from nlnet.raw import dng
-from nlnet.raw.files import RawOutcome, RawSettings, denoise_raw_file
 from nlnet.raw.metadata import read_exif
 from tests.raw_cases import BLACK, X_TRANS, mosaic_of, scene, shoot, stored, write_dng
 
@@ -58,8 +60,8 @@ def shot_of(path: Path, colors: np.ndarray, **options: Any) -> Path:
     )
 
 
-def write(source: Path, target: Path, **settings: Any) -> RawOutcome:
-    return denoise_raw_file(source, target, RawSettings(**settings))
+def write(source: Path, target: Path, **settings: Any) -> Outcome:
+    return denoise_file(source, target, Settings(**settings))
 
 
 def known(path: Path) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def test_noise_and_hot_pixels_are_gone(way: str, tmp_path: Path) -> None:
     error = pixels_of(tmp_path / "b.dng") - clean
     assert error.std() < (pixels - clean).std() / 4
     assert np.abs(error).max() < 100
-    assert any("filled: 2" in note for note in outcome.notes)
+    assert any("filled: 2" in note for note in outcome.findings.notes)
     write(source, tmp_path / "c.dng", hot_pixels=False)
     assert np.abs(pixels_of(tmp_path / "c.dng") - clean)[40, 51] > 1000
 
@@ -167,17 +169,17 @@ def write_nef(path: Path, pixels: np.ndarray) -> Path:
     height, width = pixels.shape
     place = file.add(pixels.tobytes())
     sizes = {256: width, 257: height, 273: place, 278: height, 279: 2 * pixels.size}
-    entries = {tag: numbers_entry(file.layout, LONG, size) for tag, size in sizes.items()}
+    values = {tag: (LONG, size) for tag, size in sizes.items()}
     numbers = {258: (16,), 259: (1,), 262: (32803,), 277: (1,), 33421: (2, 2)}
-    entries |= {tag: numbers_entry(file.layout, SHORT, *each) for tag, each in numbers.items()}
+    values |= {tag: (SHORT, each) for tag, each in numbers.items()}
+    entries = entries_of(values, file.layout)
     inner = file.add_directory({**entries, 33422: Entry(1, b"\0\1\1\2")})
     shot = {33434: Entry(5, struct.pack("<II", 1, 125)), 37500: Entry(UNDEFINED, NOTES)}
     file.add_page(
         {
             271: Entry(2, b"NIKON CORPORATION\0"),
             272: Entry(2, b"NIKON D700\0"),
-            274: numbers_entry(file.layout, SHORT, 6),
-            330: file.places(inner),
+            **entries_of({274: (SHORT, 6), 330: (LONG, inner)}, file.layout),
             34665: Entry(LONG, directory=shot),
         }
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from cases import denoise_planes, noise, random_stages
 from messages import refused
 
 import nlnet
-from nlnet.engine import describe_engine, library, memory
+from nlnet.engine import describe_engine, library, memory, noise_structures
 from nlnet.engine.library import SET_VARIABLE, SETS, available_sets
 from nlnet.errors import EngineError, InputError, ModelError
 from nlnet.network.block import pack
@@ -54,7 +53,7 @@ def test_a_library_that_is_none_is_an_error(unloaded, tmp_path):
 
 def test_a_library_of_another_version_is_an_error(unloaded):
     unloaded.setattr(library, "VERSION", 99)
-    with refused(EngineError, "has version 2 of the interface,", "needs version 99"):
+    with refused(EngineError, "has version 3 of the interface,", "needs version 99"):
         library.load()
 
 
@@ -66,6 +65,9 @@ def test_the_declarations_are_those_of_the_header():
     assert f"#define NLNET_ENGINE_VERSION {library.VERSION}\n" in text
     for name, number in SETS.items():
         assert re.search(rf"NLNET_{name.upper()} = {number}\b", text)
+    for dtype, number in noise_structures.TYPES.items():
+        assert re.search(rf"NLNET_{dtype.name.upper()} = {number}\b", text)
+    assert f"#define NLNET_SAMPLE_PAGES {noise_structures.SAMPLE_PAGES}\n" in text
     for structure, name in {
         library.Rows: "nlnet_rows",
         library.DenoiseTask: "nlnet_denoise_task",
@@ -76,11 +78,20 @@ def test_the_declarations_are_those_of_the_header():
         library.AlignTask: "nlnet_align_task",
         library.Neighbour: "nlnet_neighbour",
         library.MergeTask: "nlnet_merge_task",
+        library.KeepTask: "nlnet_keep_task",
+        noise_structures.Grid: "nlnet_grid",
+        noise_structures.Planes: "nlnet_planes",
+        noise_structures.ExtremesFound: "nlnet_extremes",
+        noise_structures.SampleGiven: "nlnet_sample",
+        noise_structures.Measures: "nlnet_measures",
+        noise_structures.PhotonsFound: "nlnet_photons",
+        noise_structures.NoiseFound: "nlnet_found_noise",
+        noise_structures.EstimateTask: "nlnet_estimate_task",
     }.items():
         body = re.search(rf"typedef struct {{([^}}]*)}} {name};", text)[1]
         body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)  # a callback's name
         fields = [
-            re.search(r"(\w+)\s*$", part)[1]
+            re.search(r"(\w+)(?:\[\d+\])?\s*$", part)[1]
             for line in body.split(";")
             if line.strip()
             for part in line.split(",")
@@ -95,7 +106,7 @@ def test_the_declarations_are_those_of_the_header():
 
 
 def test_the_engine_says_what_it_is():
-    assert re.fullmatch(r"nlnet engine 2, (SSE2|AVX2|AVX-512|NEON)", describe_engine())
+    assert re.fullmatch(r"nlnet engine 3, (SSE2|AVX2|AVX-512|NEON)", describe_engine())
 
 
 @pytest.mark.numerical
@@ -203,24 +214,6 @@ def test_memory_that_cannot_be_had_is_an_error():
 def test_arrays_are_checked(array, told):
     with refused(InputError, told):
         memory.checked_address("x", array, (2, 3), np.float32)
-
-
-def test_arrays_that_are_written_to_must_be_writable():
-    array = np.zeros((2, 3), np.float32)
-    array.flags.writeable = False
-    assert memory.checked_address("x", array, (2, 3), np.float32) == array.ctypes.data
-    with refused(InputError, "read-only"):
-        memory.checked_address("x", array, (2, 3), np.float32, written=True)
-
-
-def test_a_workspace_gives_the_same_memory_again():
-    workspace = memory.Workspace()
-    first = workspace.take(100)
-    other = workspace.take(100)
-    assert memory.address(first) != memory.address(other)
-    workspace.give_back(first)
-    assert workspace.take(80) is first
-    assert isinstance(pickle.loads(pickle.dumps(workspace)), memory.Workspace)
 
 
 # --- Where it is installed -----------------------------------------------------------------------

@@ -11,8 +11,8 @@ import nlnet
 from nlnet.errors import InputError
 from nlnet.evaluation.datasets import read_clean
 from nlnet.noise import add_noise
+from nlnet.noise.estimation import find_sigma
 from nlnet.noise.sample import Sample
-from nlnet.noise.white import estimate_white
 
 pytestmark = pytest.mark.numerical
 
@@ -111,7 +111,7 @@ def test_the_plain_statement_of_the_method(shape: tuple[int, int, int], sigma: f
     noisy = np.clip(add_noise(scene(*shape), sigma), 20, 235)
     sample = Sample.of(np.moveaxis(np.atleast_3d(noisy), -1, 0))
     expected = plain_white.estimate_white(sample, *PATCHES[shape])
-    assert estimate_white(sample) == pytest.approx(expected, rel=1e-3)
+    assert find_sigma(sample) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(

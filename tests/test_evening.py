@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from elsewhere import identity, remove_with
 
 import nlnet
-from nlnet.denoising.evening import Evening, interpolate
+from nlnet.engine.planes import widen
+from nlnet.engine.removal import Place
 from nlnet.noise.record import Camera
 
 pytestmark = pytest.mark.numerical
@@ -26,53 +30,68 @@ def growing(planes: int) -> np.ndarray:
     return np.broadcast_to(ramp, (planes, 4, 6)).copy()
 
 
+def growing_noise(factor: float = 1.0) -> Camera:
+    strengths = np.zeros((2, 3, 4, 6), np.float32)
+    strengths[:, 0] = growing(2)
+    return Camera(strengths * np.float32(factor))
+
+
+def even(planes: np.ndarray, noise: Camera, center: float, **options: Any) -> np.ndarray:
+    """What networks see of planes, in the units of the image."""
+    seen = []
+
+    def look(scaled: np.ndarray, sigma: float) -> np.ndarray:
+        seen.append(scaled)
+        return scaled
+
+    remove_with(planes, noise, look, span=255.0, black=center - 127.5, **options)
+    return np.asarray(seen[0])
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 def test_what_was_made_even_comes_back(channels: int) -> None:
     picture = smooth_picture(channels)
-    evening = Evening.of(growing(min(channels, 2)), 120.0, SIZE)
-    assert evening is not None
-    rows = picture[:, 10:30]
-    back = evening.restore(evening.even(rows, 10), rows, 10)
-    np.testing.assert_allclose(back, rows, atol=2e-3)
+    back, _ = remove_with(picture, growing_noise(), identity, black=-7.5)
+    np.testing.assert_allclose(back, picture, atol=2e-3)
 
 
 def test_noise_is_equally_strong_everywhere_then() -> None:
-    ramp = interpolate(growing(1), SIZE, (0, SIZE[0]), (0, SIZE[1]))
+    ramp = widen(growing(1)[0], SIZE)
     noise = ramp * np.random.default_rng(0).standard_normal((1, *SIZE)).astype(np.float32)
     flat = np.full((1, *SIZE), 100, np.float32)
-    evening = Evening.of(growing(1), 100.0, SIZE)
-    assert evening is not None
-    even = evening.even(flat + noise, 0) - evening.even(flat, 0)
-    left, right = even[:, :, :32].std(), even[:, :, -32:].std()
+    left_over = even(flat + noise, growing_noise(), 100.0) - even(flat, growing_noise(), 100.0)
+    left, right = left_over[:, :, :32].std(), left_over[:, :, -32:].std()
     assert left == pytest.approx(right, rel=0.15)
-    assert even.std() == pytest.approx(evening.reference, rel=0.15)
+    reference = np.sqrt(np.mean(growing(1) ** 2))
+    assert left_over.std() == pytest.approx(reference, rel=0.15)
 
 
 def test_chroma_has_a_scale_of_its_own() -> None:
-    strengths = np.array([4.0, 16.0], np.float32).reshape(2, 1, 1)
+    strengths = np.zeros((2, 3, 1, 1), np.float32)
+    strengths[:, 0, 0, 0] = 4.0, 16.0
     picture = smooth_picture(3)
-    evening = Evening.of(strengths, 0.0, SIZE)
-    assert evening is not None
-    even = evening.even(picture, 0)
+    seen = even(picture, Camera(strengths), 0.0)
     scales = [
-        float(np.mean(plane(even)) / np.mean(plane(picture)))
+        float(np.mean(plane(seen)) / np.mean(plane(picture)))
         for plane in (lambda rgb: rgb.sum(axis=0), lambda rgb: rgb[0] - rgb[2])
     ]
     assert scales[0] == pytest.approx(4 * scales[1], rel=1e-3)
 
 
-def test_without_noise_there_is_nothing_to_make_even() -> None:
-    assert Evening.of(np.zeros((1, 2, 2), np.float32), 0.0, SIZE) is None
-
-
-def test_rows_of_a_map_do_not_depend_on_how_many_are_asked_for() -> None:
-    grid = np.random.default_rng(0).random((2, 3, 5)).astype(np.float32)
-    everything = (0, SIZE[1])
-    whole = interpolate(grid, SIZE, (0, SIZE[0]), everything)
-    parts = [
-        interpolate(grid, SIZE, (first, first + 8), everything) for first in range(0, SIZE[0], 8)
-    ]
-    np.testing.assert_array_equal(whole, np.concatenate(parts, axis=1))
+def test_a_scale_without_noise_is_left_as_it_is() -> None:
+    """Nothing at the full size of the luma is left, but what half the size changed is added."""
+    strengths = np.zeros((2, 3, 1, 1), np.float32)
+    strengths[1, 0], strengths[0, 1] = 1.0, 1.0  # chroma, which gray does not have
+    strengths[0, 0] = 0
+    picture = smooth_picture(1)
+    with pytest.raises(nlnet.InputError):
+        Camera(strengths)
+    strengths[0, 0] = 1e-30
+    noise = Camera(strengths)
+    noise.strengths[0, 0] = 0
+    back, asked = remove_with(picture, noise, lambda planes, _: planes + 1)
+    assert asked == [((1, 32, 48), 1.0)]
+    np.testing.assert_allclose(back, picture + 1, atol=1e-4)
 
 
 def test_noise_that_is_only_on_one_side_is_removed_only_there() -> None:
@@ -90,12 +109,11 @@ def test_noise_that_is_only_on_one_side_is_removed_only_there() -> None:
 
 def test_a_part_of_an_image_is_made_even_as_the_whole_is() -> None:
     picture = smooth_picture(3)
-    whole = Evening.of(growing(2), 120.0, SIZE)
-    part = Evening.of(growing(2), 120.0, SIZE, origin=(20, 30))
-    assert whole is not None
-    assert part is not None
-    expected = whole.even(picture, 0)[:, 25:40, 30:70]
-    np.testing.assert_array_equal(part.even(picture[:, 25:40, 30:70], 5), expected)
+    whole = even(picture, growing_noise(), 120.0)
+    part = np.ascontiguousarray(picture[:, 25:40, 30:70])
+    place = Place(0, SIZE, (25, 30))
+    seen = even(part, growing_noise(), 120.0, place=place)
+    np.testing.assert_array_equal(seen, whole[:, 25:40, 30:70])
 
 
 @pytest.mark.parametrize(

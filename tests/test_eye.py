@@ -139,7 +139,3 @@ def test_the_engine_refuses_what_is_no_eye():
     for damaged in (block[:-4], block + bytes(8), b"nlnetpar" + block[8:], b""):
         with pytest.raises(ModelError):
             EngineEye(damaged, instruction_set())
-
-
-def test_the_number_of_parameters_is_that_of_the_block():
-    assert 4 * EyeConfig().parameter_count + 64 == len(random_eye(EyeConfig()).pack())

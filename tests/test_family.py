@@ -145,11 +145,6 @@ def test_a_family_survives_its_file(family, saved):
     assert again.read_bytes() == saved.read_bytes()
 
 
-def test_a_model_of_one_sigma_does_not_take_the_file_of_a_family(saved):
-    with refused(ModelError, "for every sigma"):
-        Model.load(saved)
-
-
 @pytest.mark.parametrize(
     ("sigmas", "complaint"),
     [

@@ -276,13 +276,14 @@ print(opened.count(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize(
-    ("suffix", "times"), [(".png", 1), (".jpg", 1), (".tif", 1), (".webp", 1), (".npy", 2)]
-)
-def test_a_file_is_opened_twice_at_most(tmp_path: Path, suffix: str, times: int) -> None:
-    """Once to be recognized, together with its metadata, and once to be decoded: by libvips."""
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".webp", ".npy"])
+def test_a_file_is_opened_twice(tmp_path: Path, suffix: str) -> None:
+    """Once to be recognized, together with its metadata, and once to be decoded.
+
+    libvips gets the open file: what it opens itself would not be seen here.
+    """
     write_image(tmp_path / f"in{suffix}", ImageFile(noisy_pixels(np.uint8)))
     names = [str(tmp_path / f"{name}{suffix}") for name in ("in", "out")]
     command = [sys.executable, "-c", OPENS, *names]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout.splitlines()[-1]) == times
+    assert int(done.stdout.splitlines()[-1]) == 2

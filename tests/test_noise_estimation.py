@@ -234,7 +234,9 @@ def test_masked_pixels_are_left_out(sort: str) -> None:
 # Large images
 
 
-@pytest.mark.parametrize("shape", [(1, 3000, 4000), (3, 4000, 2000), (1, 300, 90_000)])
+@pytest.mark.parametrize(
+    "shape", [(1, 3000, 4000), (3, 4000, 2000), (1, 300, 90_000), (1, 90_000, 300)]
+)
 def test_a_bounded_sample_of_large_images(shape: tuple[int, int, int]) -> None:
     """An image of no memory: each tile is a view, and together they are no more than the bound."""
     image = np.broadcast_to(np.float32(0), shape)

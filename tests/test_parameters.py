@@ -51,16 +51,6 @@ def test_odd_and_half_are_inverse(rbf_count):
     np.testing.assert_array_equal(half_from_odd(full), half)
 
 
-def test_odd_from_half_names_a_wrong_length():
-    with refused(ModelError, "31 free coefficients", "got 30"):
-        odd_from_half(np.zeros(30), 63)
-
-
-def test_half_from_odd_refuses_what_is_not_odd():
-    with refused(ModelError, "not odd"):
-        half_from_odd(np.array([1.0, 0.5, -1.0]))
-
-
 @pytest.mark.parametrize(
     "config",
     [

@@ -54,7 +54,6 @@ def test_seams_between_units_and_the_whole_halo_are_needed(
     assert difference(noisy, (41, 53), model=family) > 1e-2
 
 
-@pytest.mark.engineless
 @pytest.mark.parametrize("chunks", [(91, 83), ((37, 174, 51), 263), (11, 40)])
 def test_scales_have_seams_between_units(chunks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Correlated noise, from coarse to fine: the network sees whole units at all scales."""
@@ -62,17 +61,17 @@ def test_scales_have_seams_between_units(chunks: Any, monkeypatch: pytest.Monkey
     unit, reach = family.config.unit, 30
     look = largest_within_reach(reach - unit)
 
-    def in_units(network: Network, read: Any, write: Any, shape: Any, *rest: Any) -> None:
+    def in_units(scale: int, planes: np.ndarray, box: object) -> np.ndarray:
         """The largest value around, but the same in all of a unit."""
-        rows = read(0, shape[1])
+        shape = planes.shape
         squares = np.zeros((1, *(-(-side // unit) * unit for side in shape[1:])), np.float32)
-        squares[:, : shape[1], : shape[2]] = rows
+        squares[:, : shape[1], : shape[2]] = planes
         parts = squares.reshape(1, squares.shape[1] // unit, unit, -1, unit)
         most = np.broadcast_to(parts.max(axis=(2, 4), keepdims=True), parts.shape)
         wide = most.reshape(squares.shape)[:, : shape[1], : shape[2]]
-        look(network, lambda *_: wide, write, shape, *rest)
+        return np.asarray(look(scale, wide, box))
 
-    monkeypatch.setattr(Network, "_run", in_units)
+    monkeypatch.setattr(Network, "_elsewhere", lambda *_: in_units)
     options = {"model": family, "noise": CAMERA, "clip": False, "sigma": None}
     monkeypatch.setattr(type(family.config), "reach", property(lambda config: reach))
     assert difference(noisy, chunks, **options) == 0

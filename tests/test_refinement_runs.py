@@ -89,7 +89,7 @@ def test_nothing_is_written_behind_the_memory_of_a_job(
         behind.append(memory[size:])
         return memory[:size]
 
-    monkeypatch.setattr("nlnet.engine.jobs.aligned_memory", guarded)
+    monkeypatch.setattr("nlnet.engine.memory.aligned_memory", guarded)
     for height, tile_rows in itertools.product((7, 9, 10, 11, 17, 18), (8, 16)):
         image = picture(channels, height, 70)
         tasks.denoise(
@@ -133,7 +133,7 @@ def test_weights_count_as_memory() -> None:
     heavy, light = (RefinementConfig((8, width), (0, 4), (0,)) for width in (256, 8))
     needed = [least_memory((1, 16, 16), refined_config(sizes), 1) for sizes in (heavy, light)]
     # In the block that goes to the engine, and as the engine has them.
-    values = random_refinement(heavy).parameter_count - random_refinement(light).parameter_count
+    values = heavy.parameter_count(1) - light.parameter_count(1)
     assert needed[0] - needed[1] > 2 * 4 * values
 
 

@@ -137,8 +137,9 @@ def test_stacks_whose_structure_grows_and_fades():
     clean = (scene() * np.exp(-((height - depths) ** 2) / 8)).astype(np.float32)
     along, alone = both(with_noise(clean))
     gain = scores(along, clean) - scores(alone, clean)
-    assert gain.mean() > 0.8
-    assert (gain > 0.3).sum() >= 9  # a page whose texture no neighbor has may lose, see the docs
+    assert gain.mean() > 1.2
+    assert (gain > 0.3).sum() >= 9
+    assert gain.min() > -0.05
 
 
 def test_brightness_that_changes_in_one_part_is_kept():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
-from nlnet.denoising.series import REACH, Page, find_motion, merge_page, merge_pages
+from nlnet.denoising.series import REACH, Page, merge_page, merge_pages
+from nlnet.denoising.series_motion import find_motion
 from nlnet.engine.library import SET_VARIABLE, available_sets
 from nlnet.engine.series import align
 
@@ -27,11 +30,16 @@ def page(clean: np.ndarray, seed: int, hidden: np.ndarray | None = None) -> Page
     return Page((clean + noise[0])[None], (clean + 0.1 * noise[1])[None], hidden)
 
 
+def series(clean: Iterable[np.ndarray]) -> dict[int, Page]:
+    return {number: page(each, number) for number, each in enumerate(clean)}
+
+
 @pytest.mark.parametrize(
     "motion", [(0, 0), (0.4, -0.3), (2.5, 1.25), (-7, 4), (12.3, -9.6), (20, 0)]
 )
 def test_motion_is_found_to_a_tenth_of_a_pixel(motion):
-    field, fits = align(moved(0, 0), moved(*motion))
+    pages = moved(0, 0), moved(*motion)
+    field, fits = align(*pages, pages)
     inner = fits[3:-3, 3:-3]
     assert np.abs(field[3:-3, 3:-3] - motion).max() < 0.1
     assert np.abs(inner[..., 0] - inner[..., 2]).max() < 0.2
@@ -39,31 +47,32 @@ def test_motion_is_found_to_a_tenth_of_a_pixel(motion):
 
 
 def test_motion_is_found_whatever_the_brightness():
-    found = find_motion(moved(0, 0), 0.7 * moved(1.5, -2.25) + 30)
+    here, there = moved(0, 0), 0.7 * moved(1.5, -2.25) + 30
+    found = find_motion((here, here), (there, there))
     assert np.abs(found.field[3:-3, 3:-3] - (1.5, -2.25)).max() < 0.15
     assert (found.gain, found.offset) == pytest.approx((1 / 0.7, -30 / 0.7), rel=0.02)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 70), (5, 5), (47, 24), (97, 33)])
 def test_pages_of_any_size_are_merged(shape):
-    pages = [page(np.full(shape, 40, np.float32), seed) for seed in range(3)]
-    merged, left = merge_page(pages[0], pages[1:], None)
+    pages = series(np.full(shape, 40, np.float32) for _ in range(3))
+    merged, left = merge_page(pages, 0, None)
     assert np.isfinite(merged).all()
     assert (left > 0.5).all()
     assert (left <= 1).all()
 
 
 def test_the_noise_that_is_left_is_what_the_map_says():
-    pages = [page(moved(0.0, 0.0), seed) for seed in range(2 * REACH + 1)]
-    merged, left = merge_page(pages[REACH], pages[:REACH] + pages[REACH + 1 :], None)
+    pages = series(moved(0.0, 0.0) for _ in range(2 * REACH + 1))
+    merged, left = merge_page(pages, REACH, None)
     assert left.max() < 0.4  # of nine pages: 1 / 3
     error = merged[0] - moved(0, 0)
     assert np.sqrt(np.mean(error**2)) == pytest.approx(left.mean(), rel=0.15)
 
 
 def test_a_page_of_other_things_changes_nothing():
-    pages = [page(moved(0, 0), 0), page(3 * moved(0, 0, seed=9) + 50, 1)]
-    merged, left = merge_page(pages[0], pages[1:], None)
+    pages = series([moved(0, 0), 3 * moved(0, 0, seed=9) + 50])
+    merged, left = merge_page(pages, 0, None)
     assert np.mean(left) > 0.97
     assert np.sqrt(np.mean((merged - pages[0].noisy) ** 2)) < 0.2
 
@@ -73,7 +82,7 @@ def test_hidden_pixels_of_a_neighbour_are_not_used():
     hidden[40:60, 30:50] = True
     clean = moved(0, 0)
     wrong = page(np.where(hidden, clean + 1, clean), 1, hidden)
-    merged, left = merge_page(page(clean, 0), [wrong], None)
+    merged, left = merge_page({0: page(clean, 0), 1: wrong}, 0, None)
     assert (left[40:60, 30:50] > 0.999).all()
     assert left[:20].max() < 0.8
     assert np.allclose(merged[0][45:55, 35:45], page(clean, 0).noisy[0][45:55, 35:45], atol=1e-3)
@@ -81,18 +90,17 @@ def test_hidden_pixels_of_a_neighbour_are_not_used():
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_any_number_of_threads_gives_the_same_bits(threads):
-    pages = [page(moved(0.7 * t, -1.3 * t), t) for t in range(5)]
-    one = merge_page(pages[2], pages[:2] + pages[3:], 1)
-    many = merge_page(pages[2], pages[:2] + pages[3:], threads)
+    pages = series(moved(0.7 * t, -1.3 * t) for t in range(5))
+    one, many = merge_page(pages, 2, 1), merge_page(pages, 2, threads)
     assert all(np.array_equal(a, b) for a, b in zip(one, many, strict=True))
 
 
 def test_every_instruction_set_gives_the_same_bits(monkeypatch):
-    pages = [page(moved(0.7 * t, -1.3 * t), t) for t in range(3)]
+    pages = series(moved(0.7 * t, -1.3 * t) for t in range(3))
     results = []
     for name in available_sets():
         monkeypatch.setenv(SET_VARIABLE, name)
-        results.append(merge_page(pages[1], [pages[0], pages[2]], 1))
+        results.append(merge_page(pages, 1, 1))
     for other in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(results[0], other, strict=True))
 

@@ -95,9 +95,9 @@ def test_the_image_is_denoised_only_where_a_level_is_wanted(
     values[94:, 90:] = 5.0
     seen: list[tuple[float, tuple[int, int, int]]] = []
 
-    def identity(read: Any, write: Any, shape: Any, sigma: float, report: Any) -> None:
-        seen.append((sigma, shape))
-        write(0, read(0, shape[1]))
+    def identity(cut: Any, noise: Any, write: Any, report: Any) -> None:
+        seen.append((noise.sigma, cut.shape))
+        write(0, cut)
         report(1.0)
 
     planes = np.random.default_rng(0).normal(size=(1, 110, 100)).astype(np.float32)
@@ -106,9 +106,9 @@ def test_the_image_is_denoised_only_where_a_level_is_wanted(
     def keep(first: int, rows: np.ndarray) -> None:
         result[:, first : first + rows.shape[1]] = rows
 
-    network: Any = SimpleNamespace(run=identity)
+    network: Any = SimpleNamespace(remove=identity)
     network.beside = lambda *_: network
-    network.model_for = lambda sigma: SimpleNamespace(config=config)
+    network.model_for = lambda sigma: SimpleNamespace(config=config, name="none")
     remove_varying(planes, keep, SigmaMap(values, 5.0, 20.0), network, told.append)
     np.testing.assert_allclose(result, planes, rtol=1e-6)
     weak = sorted(shape for sigma, shape in seen if sigma == 5.0)

@@ -8,7 +8,7 @@ import pytest
 from nlnet.noise.levels import Level, Nodes
 from nlnet.noise.stabilisation import Anscombe, Curve
 
-pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
+pytestmark = pytest.mark.numerical
 
 SAMPLES = 200_000
 

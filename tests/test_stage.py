@@ -21,7 +21,7 @@ from cases import (
 from messages import refused
 
 from nlnet.engine import tasks
-from nlnet.engine.memory import Workspace
+from nlnet.engine.memory import aligned_memory
 from nlnet.errors import InputError
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
@@ -224,18 +224,21 @@ def test_images_of_a_batch_do_not_mix():
 
 
 @pytest.mark.parametrize("patch_size", [3, 5, 9])
-def test_nothing_is_left_over_in_memory_that_is_used_again(patch_size):
+def test_what_is_in_memory_before_does_not_count(patch_size, monkeypatch):
     # Rows of patches are read by whole vectors: what lies beyond must not count, NaN or not.
     config = NetworkConfig(window=7, group_size=3, stages=1, patch_size=patch_size)
     parameters, estimate, noisy, groups, cotangent = stage_case(config, shape=(11, 10))
     wanted = backward(parameters, config, cotangent, estimate, noisy, groups)
     run = run_stages(config, [parameters], estimate, noisy, groups, box=None)
-    workspace = Workspace()
     for value in (0x00, 0xFF):  # the latter are NaNs
-        memory = workspace.take(2**22)
-        memory[:] = value
-        workspace.give_back(memory)
-        again = tasks.backward(run, cotangent, workspace)
+
+        def filled(size: int, value: int = value) -> np.ndarray:
+            memory = aligned_memory(size)
+            memory[:] = value
+            return memory
+
+        monkeypatch.setattr("nlnet.engine.memory.aligned_memory", filled)
+        again = tasks.backward(run, cotangent)
         for one, other in zip(again, wanted, strict=True):
             np.testing.assert_array_equal(one, other)
 

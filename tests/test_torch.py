@@ -51,15 +51,6 @@ def tensors_of(stages) -> list[plain.StageTensors]:
 # --- Plain path against the engine -----------------------------------------------------------
 
 
-def plain_run(estimate, noisy, groups, stages, config, box):
-    members = plain.flat_members(groups)
-    for number, stage in enumerate(stages, start=1):
-        estimate = plain.stage(estimate, noisy, members, stage, config)
-        if box and (config.project_every_stage or number == len(stages)):
-            estimate = plain.project(estimate, box)
-    return estimate
-
-
 def assert_paths_agree(config: NetworkConfig, shape: tuple[int, int]) -> None:
     """Outputs and all gradients, for a batch of two, with a box that many pixels leave."""
     box = (70.0, 190.0)
@@ -67,11 +58,11 @@ def assert_paths_agree(config: NetworkConfig, shape: tuple[int, int]) -> None:
     groups = torch.from_numpy(random_groups((2, *shape), config))
     cotangent = torch.from_numpy(noise(*size, seed=7) - 128)
     results = []
-    for run in (plain_run, engine.run_stages):
+    for run in (plain.run_stages, engine.run_stages):
         stages = tensors_of(random_stages(config))
         estimate = torch.tensor(noise(*size, std=60.0), requires_grad=True)
         noisy = torch.tensor(noise(*size, std=60.0, seed=3), requires_grad=True)
-        output = run(estimate, noisy, groups, stages, config, box)
+        output = run(estimate, noisy, groups, plain.Stages(stages, config, box))
         leaves = [estimate, noisy, *(tensor for stage in stages for tensor in stage)]
         gradients = torch.autograd.grad(output, leaves, cotangent)
         results.append([array.detach().numpy() for array in (output, *gradients)])
@@ -128,7 +119,7 @@ def test_numerical_gradients():
 
     def run(estimate, noisy, *values):
         given = [plain.StageTensors(*values[i : i + 4]) for i in range(0, len(values), 4)]
-        return engine.run_stages(estimate, noisy, groups, given, config, BOX, threads=1)
+        return engine.run_stages(estimate, noisy, groups, plain.Stages(given, config, BOX), 1)
 
     assert torch.autograd.gradcheck(run, (*planes, *flat), eps=1e-6, atol=1e-4, rtol=1e-5)
 

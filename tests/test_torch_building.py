@@ -143,7 +143,7 @@ def test_a_model_at_one_sigma_can_be_trained_with_its_refinement() -> None:
     (network(noisy) - 100).square().mean().backward()
     moved = [name for name, value in network.named_parameters() if value.grad is not None]
     assert any(name.startswith("refinement.") for name in moved)
-    assert "refinement.step_size" in network.state_dict()
+    assert "refinement.values.step_size" in network.state_dict()
 
 
 # --- Memory -------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from nlnet.torch.refinement import RefinementNet, initial_refinement
 from nlnet.training.optimizers import (
     LBFGS,
     LINE_SEARCH_EVALUATIONS,
-    Adam,
     Muon,
+    adam,
     orthogonalized,
 )
 from nlnet.training.settings import PhaseSettings, RefinementSettings
@@ -116,7 +116,7 @@ def test_lbfgs_starts_anew_where_it_finds_no_better_point() -> None:
 def test_adam_has_two_rates_that_decay_along_a_cosine() -> None:
     valley = Valley()
     settings = PhaseSettings(rate=0.1, scalar_rate=0.02, final_rate=0.5)
-    optimizer = Adam(valley.tensors[:1], valley.tensors[1:], settings)
+    optimizer = adam(valley.tensors[:1], valley.tensors[1:], settings)
     rates = []
     for share in (0.0, 0.5, 1.0):
         optimizer.set_share(share)
@@ -134,7 +134,7 @@ def test_adam_has_two_rates_that_decay_along_a_cosine() -> None:
 
 def test_equal_rates_are_no_special_case() -> None:
     valley = Valley()
-    optimizer = Adam(
+    optimizer = adam(
         valley.tensors[:1], valley.tensors[1:], PhaseSettings(rate=0.1, scalar_rate=0.1)
     )
     before = valley.values

@@ -5,11 +5,13 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pictures import noisy_pixels, random_image
 from PIL import Image
+from raw_cases import mosaic_of, scene, shoot, stored, write_dng
 from starlette.testclient import TestClient
 from web_server import client_of, post, told
 
@@ -19,6 +21,7 @@ from nlnet.images.formats import FORMATS
 from nlnet.model.model import Model
 from nlnet.noise.estimation import estimate_sigma
 from nlnet.web import output, work
+from nlnet.web.limits import Limits
 
 
 @pytest.fixture(scope="module")
@@ -320,3 +323,36 @@ def test_no_memory_is_told(client: TestClient, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(work, "show_file", starved)
     assert "memory" in told(post(client, GRAY, path="preview"), 413)
+
+
+# raw files
+
+
+def test_a_raw_file_comes_back_developed(client: TestClient, tmp_path: Path) -> None:
+    pytest.importorskip("rawpy")
+    path = tmp_path / "photo.dng"
+    write_dng(path, stored(shoot(mosaic_of(scene()))))
+    assert "raw files of cameras" in client.get("/api/models").json()["limits"]["formats"]
+    shown = post(client, path.read_bytes(), "photo.dng", path="preview")
+    noisy = decode(shown.content, "x").pixels
+    answer = post(client, path.read_bytes(), "photo.dng")
+    assert answer.headers["content-disposition"] == 'attachment; filename="photo-denoised.tif"'
+    assert answer.headers["nlnet-noise-kind"] == "poisson"
+    assert answer.headers["nlnet-image"] == "128 x 96, 16-bit color DNG"
+    clean = decode(answer.content, "x").pixels
+    assert clean.dtype == np.uint16
+    assert clean.shape == noisy.shape
+    assert (
+        np.abs(np.diff(clean / 257.0, axis=1)).mean()
+        < 0.6 * np.abs(np.diff(noisy.astype(float), axis=1)).mean()
+    )
+    problem = told(post(client, path.read_bytes(), "photo.dng", noise="white"), 422)
+    assert "is a raw file" in problem
+    assert "--" not in problem
+
+
+def test_large_scans_are_taken() -> None:
+    """24 megapixels of 16 bits in three channels, and the form around them."""
+    assert Limits().upload_bytes > 24_000_000 * 3 * 2 + 2**20
+    assert Limits().pixels >= 24_000_000
+    assert Limits().held_bytes >= 2 * Limits().upload_bytes

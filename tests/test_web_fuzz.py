@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from web_server import ServerProcess, model_options, server_process, service_of, serving
 
-import nlnet.web.catalog
 from nlnet.model.model import Model
 
 EXAMPLES = int(os.environ.get("NLNET_FUZZ_EXAMPLES", "8"))
@@ -97,7 +96,7 @@ def test_the_api_is_as_it_describes_itself(
     gray_model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Models for gray images only, as the images are: the description cannot say what fits what.
-    monkeypatch.setattr(nlnet.web.catalog, "shipped_models", tuple)
+    monkeypatch.setattr("nlnet.model.loading.shipped_models", tuple)
     # Nor that a quality goes with no model but auto.
     monkeypatch.setattr("nlnet.files.settings.check_quality", lambda quality, model: None)
     command = [sys.executable, "-m", "schemathesis.cli", "run"]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from urllib.parse import urljoin
 
 import pytest
+from paths import PROJECT
 from starlette.testclient import TestClient
 from web_server import client_of, service_of, told
 
 from nlnet.model.model import Model
 from nlnet.web.app import create_app
+
+STATIC = PROJECT / "src" / "nlnet" / "web" / "static"
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +27,18 @@ def test_pages_load_nothing_from_elsewhere(client: TestClient) -> None:
     for page in ("/", "/docs"):
         text = client.get(page).text
         assert "//" not in text.replace("<!doctype html>", "")
-        for path in [part.split('"')[0] for part in text.split('="/')[1:]]:
-            assert client.get(f"/{path}").status_code == 200, path
+        paths = re.findall(r'(?:src|href)="([^"]+)"', text)
+        assert len(paths) >= 4
+        for path in paths:
+            assert client.get(urljoin(page, path)).status_code == 200, path
+
+
+def test_the_page_works_under_a_sub_path(client: TestClient) -> None:
+    """Nothing in it starts at the root, so a proxy, or a folder of files, may serve it anywhere."""
+    assert '="/' not in client.get("/").text
+    for script in sorted(STATIC.glob("*.js")):
+        if script.name != "docs.js":  # of the page for programmers, which only the server has
+            assert not re.search(r"""["'`]/[a-z]""", script.read_text()), script.name
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/static/app.js", "/healthz", "/nowhere"])

@@ -20,7 +20,7 @@ from nlnet.images.formats import format_of
 from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.network import color
-from nlnet.web.display import to_8_bits
+from nlnet.web.output import to_8_bits
 
 GRAY = encode(ImageFile(random_image()), ".png")
 COLOR = encode(ImageFile(random_image((20, 24, 3))), ".png")
@@ -262,7 +262,7 @@ def test_a_preview_that_fails_costs_no_result(
     def starved(*arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("nlnet.web.display.to_png", starved)
+    monkeypatch.setattr("nlnet.web.output.to_png", starved)
     parts = parts_of(post(client, GRAY, sigma="25", preview="yes"))
     assert set(parts) == {"file"}
     assert decode(parts["file"], "x").pixels.shape == (20, 24)

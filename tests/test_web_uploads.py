@@ -59,7 +59,6 @@ def test_a_slow_upload_is_given_up(gray_model: Model) -> None:
 def test_a_dropped_upload_leaves_nothing(gray_model: Model) -> None:
     service = service_of([gray_model])
     with serving(service) as url:
-        until(lambda: service.warm)
         connection = begin(url)
         until(lambda: service.held_bytes == len(PART))
         connection.close()

@@ -207,8 +207,8 @@ nlnet_job *make(const nlnet_network *network, const nlnet_backward_task &task, M
     const StageKernels<T> &kernels = stage_kernels<T>(*network->kernels);
     const size_t reducing = size_t(shape.intervals * 4 + 2 * network->grid.nodes) * sizeof(double);
     size_t scratch = kernels.differentiate_scratch(shape, plan.tile_rows);
-    scratch = larger_of(scratch, finish_scratch<T>(shape, plan.width));
-    scratch = larger_of(scratch, reducing);
+    scratch = larger_size(scratch, finish_scratch<T>(shape, plan.width));
+    scratch = larger_size(scratch, reducing);
     Backward<T> *job = memory.take<Backward<T>>(1);
     make_run<T>(job, network, plan, LayerSchedule(),
                 make_box<T>(task.forward.low, task.forward.high), task.forward.threads, scratch,
@@ -216,6 +216,7 @@ nlnet_job *make(const nlnet_network *network, const nlnet_backward_task &task, M
     T *sums = memory.take<T>(plan.passes, plan.batch, plan.chunks(), Backward<T>::sum_size(shape));
     double *step_sums = memory.take<double>(plan.passes, plan.batch);
     if (job == nullptr) return nullptr;
+    start_job(job);
     job->run = Backward<T>::run_task;
     job->task = task.forward;
     job->gradients = task;

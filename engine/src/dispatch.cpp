@@ -19,7 +19,8 @@ namespace {
                                        &set::pixel_double,    \
                                        &set::eye,             \
                                        &set::series,          \
-                                       &set::noise};
+                                       &set::noise,           \
+                                       &set::removal};
 
 #if defined(__x86_64__)
 

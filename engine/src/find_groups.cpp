@@ -40,6 +40,7 @@ nlnet_job *make(const nlnet_network *network, const nlnet_match_task &task, Memo
     make_run<T>(job, network, plan, LayerSchedule(), make_box<T>(1, 0), task.threads,
                 kernels.scratch(network->shape, plan.tile_rows), memory);
     if (job == nullptr) return nullptr;
+    start_job(job);
     job->run = Finding<T>::run_task;
     job->task = task;
     return job;

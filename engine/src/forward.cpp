@@ -59,12 +59,13 @@ nlnet_job *make(const nlnet_network *network, const nlnet_forward_task &task, Me
     const int64_t threads_each = (task.threads + task.batch - 1) / task.batch;
     plan.chunk = int((plan.tile_columns() + threads_each - 1) / threads_each);
     const StageKernels<T> &kernels = stage_kernels<T>(*network->kernels);
-    const size_t scratch = larger_of(kernels.spread_scratch(network->shape, plan.tile_rows),
-                                     finish_scratch<T>(network->shape, plan.width));
+    const size_t scratch = larger_size(kernels.spread_scratch(network->shape, plan.tile_rows),
+                                       finish_scratch<T>(network->shape, plan.width));
     Forward<T> *job = memory.take<Forward<T>>(1);
     make_run<T>(job, network, plan, LayerSchedule(), make_box<T>(task.low, task.high), task.threads,
                 scratch, memory);
     if (job == nullptr) return nullptr;
+    start_job(job);
     job->run = Forward<T>::run_task;
     job->task = task;
     return job;

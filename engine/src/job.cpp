@@ -47,7 +47,7 @@ int settle(nlnet_job *job) {
         }
         running += state == Slot::kRunning;
     }
-    if (news) set_progress(job, job->schedule.share_done());
+    if (news) set_progress(job, job->start + job->share * job->schedule.share_done());
     return running;
 }
 
@@ -56,7 +56,7 @@ Slot *begin_task(nlnet_job *job, nlnet_progress_state *why) {
     const int running = settle(job);
     *why = running == 0 ? NLNET_DONE : NLNET_CANCELLED;
     if (is_cancelled(job)) return nullptr;
-    if (job->schedule.done()) {
+    if (job->schedule.done() && (job->advance == nullptr || !job->advance(job))) {
         __atomic_store_n(&job->finished, 1, __ATOMIC_RELAXED);
         return nullptr;
     }
@@ -88,7 +88,14 @@ void make_job(nlnet_job *job, const Plan &plan, const LayerSchedule &refinement,
     if (job == nullptr) return;
     job->threads = threads;
     job->slots = slots;
+    job->advance = nullptr;
+    job->start = 0;
+    job->share = 1;
+}
+
+void start_job(nlnet_job *job) {
     job->lock = job->cancelled = job->finished = 0;
+    job->failure = NLNET_OK;
     set_progress(job, 0);
 }
 
@@ -123,4 +130,8 @@ void nlnet_cancel(nlnet_job *job) {
 
 int nlnet_was_cancelled(const nlnet_job *job) {
     return is_cancelled(job) && !__atomic_load_n(&job->finished, __ATOMIC_RELAXED);
+}
+
+nlnet_status nlnet_failure(const nlnet_job *job) {
+    return nlnet_status(__atomic_load_n(&job->failure, __ATOMIC_RELAXED));
 }

@@ -23,6 +23,9 @@ struct nlnet_job {
     nlnet::Schedule schedule;
     // Runs a task; false cancels the job.
     bool (*run)(nlnet_job *job, const nlnet::Task &task, void *scratch);
+    // Begins what follows when all tasks have ended; false if nothing does. NULL: nothing does.
+    bool (*advance)(nlnet_job *job);
+    double start, share;  // what part of all work the schedule is, for progress
     int32_t threads;
     nlnet::Slot *slots;
 
@@ -30,13 +33,16 @@ struct nlnet_job {
     int32_t lock;
     int32_t cancelled;
     int32_t finished;
+    int32_t failure;    // nlnet_status
     uint64_t progress;  // bits of a double
 };
 
 namespace nlnet {
 
-// Take memory for the slots and their scratch, and begin.
+// Take memory for the schedule, the slots and their scratch.
 void make_job(nlnet_job *job, const Plan &plan, const LayerSchedule &refinement, int threads,
               size_t scratch, Memory &memory);
+// Let threads begin.
+void start_job(nlnet_job *job);
 
 }  // namespace nlnet

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../include/nlnet_engine.h"
+#include "removal/row_kernels.h"
 #include "shape.h"
 
 namespace nlnet {
@@ -156,6 +157,25 @@ struct PatchBatch {
     int64_t stride;
 };
 
+// A block of 8x8 pixels: its mean and extremes, how many pixels equal their right neighbors, and
+// what the squares of its DCT coefficients add up to over bands of frequencies (decisions.h).
+struct Block {
+    float mean, least, most, equal;
+    float low, middle, high, highest;
+};
+
+// A row of blocks of one plane, kBlockStep pixels apart.
+struct BlockRow {
+    const float
+        *source;     // the first pixel of the first block; readable by a vector beyond the last
+    int64_t stride;  // elements from one row of the plane to the next
+    int64_t count;
+    float *lines;  // scratch: (kBlockLines, block_columns(count) + kRoom)
+    Block *blocks;
+};
+
+constexpr int kBlockLines = 8 + 3;
+
 NLNET_ALWAYS_INLINE constexpr int covariance_side(int patch) {
     return int(round_up(patch * patch, 8));
 }
@@ -183,6 +203,7 @@ struct EyeKernels {
 
 class Memory;
 using AlignedPages = nlnet_align_task;
+using KeptPages = nlnet_keep_task;
 using MergedPages = nlnet_merge_task;
 
 struct SeriesKernels {
@@ -191,6 +212,8 @@ struct SeriesKernels {
     void (*align)(const AlignedPages &, Memory &scratch);
     size_t (*merge_scratch)(const MergedPages &);
     void (*merge)(const MergedPages &, Memory &scratch);
+    size_t (*keep_scratch)(const KeptPages &);
+    void (*keep)(const KeptPages &, Memory &scratch);
 };
 
 // The kernels that may round differently.
@@ -227,6 +250,7 @@ struct NoiseKernels {
     // sums += the products of all pairs of a patch's pixels, those below the diagonal left out:
     // (side, side) for covariance_side(); `scratch` is of kPatchBatch * side elements.
     void (*add_patches)(const PatchBatch &, float *scratch, float *sums);
+    void (*transform_blocks)(const BlockRow &);
 };
 
 struct Kernels {
@@ -240,6 +264,7 @@ struct Kernels {
     const EyeKernels *eye;
     const SeriesKernels *series;
     const NoiseKernels *noise;
+    const RemovalKernels *removal;
 };
 
 }  // namespace nlnet

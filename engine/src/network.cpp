@@ -1,27 +1,12 @@
 // From a parameter block to a network: checks, filters in two orders, tables of psi, offsets.
 #include "network.h"
 
-#include "block.h"
 #include "memory.h"
+#include "network_block.h"
 
 namespace nlnet {
 namespace {
 
-// The parameter block's head, little endian; docs/engine.md describes it.
-struct Head {
-    uint64_t magic;
-    uint32_t version, element, channels, stages, patch, group, window, rbf_count, flags, sets;
-    double rbf_range, rbf_std, sigma;
-    uint64_t bytes;
-};
-static_assert(sizeof(Head) == 80, "the layout of files");
-
-constexpr uint64_t kMagic = 0x72617074656e6c6e;  // "nlnetpar"
-constexpr uint32_t kVersion = 1;
-constexpr uint32_t kProjectEveryStage = 1, kRefined = 2;
-constexpr int kMostStages = 1000, kMostPatch = 63, kMostWindow = 255, kMostGaussians = 4096;
-constexpr int kMostIntervals = 1 << 16;
-constexpr int kNodesPerStd = 5;      // keeps the error below 1e-4 of psi's range
 constexpr double kFarGaussian = 10;  // standard deviations: less than 2e-22 is left
 
 // e^x for x <= 0: a power of two times a polynomial, to about one unit in the last place.
@@ -38,53 +23,13 @@ double exponential(double x) {
     return sum * scale;
 }
 
-// The arrays of one stage within the block.
-struct StagePlace {
-    size_t filters, weights, coefficients, end;
-};
-
-StagePlace place_of(const Shape &shape, size_t start, bool single) {
-    StagePlace place;
-    place.filters = start + sizeof(double);  // the step size comes first
-    place.weights = after(place.filters, int64_t(shape.filters()) * shape.pixels(), single);
-    place.coefficients = after(place.weights, shape.group, single);
-    place.end = after(place.coefficients,
-                      int64_t(shape.channels) * shape.filters() * shape.rbf_count, single);
-    return place;
-}
-
-// In 64 bits everywhere: sizes of a damaged head may be more than a machine can address.
-uint64_t stages_end(const Shape &shape, bool single) {
-    return sizeof(Head) + uint64_t(shape.stages) * place_of(shape, 0, single).end;
-}
-
-nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape,
-                       RefinementBlock *refinement) {
-    if (block == nullptr || bytes < sizeof(Head)) return NLNET_BAD_BLOCK;
-    __builtin_memcpy(head, block, sizeof(Head));
-    if (head->magic != kMagic) return NLNET_BAD_BLOCK;
-    if (head->version != kVersion) return NLNET_BAD_VERSION;
-    const bool fits = head->element <= 1 && (head->channels == 1 || head->channels == 3) &&
-                      head->stages >= 1 && head->stages <= kMostStages && head->patch >= 3 &&
-                      head->patch <= kMostPatch && head->patch % 2 == 1 && head->window >= 3 &&
-                      head->window <= kMostWindow && head->window % 2 == 1 && head->group >= 1 &&
-                      head->group <= head->window * head->window && head->rbf_count >= 2 &&
-                      head->rbf_count <= kMostGaussians &&
-                      (head->flags & ~(kProjectEveryStage | kRefined)) == 0 && head->sets == 1 &&
-                      head->bytes == bytes && head->rbf_range > 0 && is_finite(head->rbf_range) &&
-                      head->rbf_std > 0 && is_finite(head->rbf_std);
-    if (!fits) return NLNET_BAD_BLOCK;
-    const double intervals = 2 * head->rbf_range / head->rbf_std * kNodesPerStd;
-    if (!(intervals <= kMostIntervals)) return NLNET_BAD_BLOCK;
-    shape->channels = int(head->channels);
-    shape->stages = int(head->stages);
-    shape->patch = int(head->patch);
-    shape->group = int(head->group);
-    shape->window = int(head->window);
-    shape->rbf_count = int(head->rbf_count);
-    shape->intervals = int(intervals) + (double(int(intervals)) < intervals);
+nlnet_status read_block(const void *block, size_t bytes, Head *head, Shape *shape,
+                        RefinementBlock *refinement) {
+    const nlnet_status status = read_head(block, bytes, head, shape);
+    if (status != NLNET_OK) return status;
+    if (head->sets != 1) return NLNET_BAD_BLOCK;
     const bool single = head->element == 0;
-    uint64_t end = stages_end(*shape, single);
+    uint64_t end = sizeof(Head) + bytes_of_stages(*shape, single);
     if ((head->flags & kRefined) != 0) {
         if (bytes < end) return NLNET_BAD_BLOCK;
         const char *start = static_cast<const char *>(block) + size_t(end);
@@ -94,22 +39,6 @@ nlnet_status read_head(const void *block, size_t bytes, Head *head, Shape *shape
         end += refinement->bytes;
     }
     return end == bytes ? NLNET_OK : NLNET_BAD_BLOCK;
-}
-
-bool values_finite(const char *block, const Shape &shape, bool single) {
-    size_t start = sizeof(Head);
-    for (int stage = 0; stage < shape.stages; stage++) {
-        const StagePlace place = place_of(shape, start, single);
-        const int64_t coefficients = int64_t(shape.channels) * shape.filters() * shape.rbf_count;
-        if (!all_finite(block + start, false, 1) ||
-            !all_finite(block + place.filters, single, int64_t(shape.filters()) * shape.pixels()) ||
-            !all_finite(block + place.weights, single, shape.group) ||
-            !all_finite(block + place.coefficients, single, coefficients)) {
-            return false;
-        }
-        start = place.end;
-    }
-    return true;
 }
 
 void make_grid(const Head &head, const Grid &grid, int count, double *values, double *slopes) {
@@ -168,10 +97,10 @@ void rank_offsets(int window, int8_t (*offsets)[2], int32_t (*pairs)[2], int32_t
         }
     }
     int pair = 0;
-    for (int first = 1; first < window * window; first++) {
+    for (int64_t first = 1; first < int64_t(window) * window; first++) {
         const int dy = offsets[first][0], dx = offsets[first][1];
         if (dy > 0 || (dy == 0 && dx > 0)) {
-            pairs[pair][0] = first;
+            pairs[pair][0] = int32_t(first);
             pairs[pair++][1] = rank_of[(reach - dy) * window + reach - dx];
         }
     }
@@ -234,7 +163,7 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
     Head head;
     Shape shape;
     RefinementBlock refinement = {};
-    const nlnet_status status = read_head(block, bytes, &head, &shape, &refinement);
+    const nlnet_status status = read_block(block, bytes, &head, &shape, &refinement);
     if (status != NLNET_OK) return status;
     const Kernels *kernels = kernels_of(set == NLNET_BEST ? nlnet_best_set() : set);
     if (kernels == nullptr) return NLNET_NO_SUCH_SET;
@@ -253,16 +182,16 @@ nlnet_status nlnet_network_make(const void *block, size_t bytes, nlnet_element e
         int32_t *rank_of = pieces.take<int32_t>(offset_count);
         if (round == 1) {
             const bool single = head.element == 0;
-            if (!values_finite(start, shape, single) || !refinement.is_finite()) {
+            if (!stages_finite(start + sizeof(Head), shape, single) || !refinement.is_finite()) {
                 return NLNET_BAD_BLOCK;
             }
             make_grid(head, grid, shape.rbf_count, values, slopes);
             rank_offsets(shape.window, offsets, pairs, rank_of);
             grid.values = values;
             grid.slopes = slopes;
-            *made = {shape,   element,          (head.flags & kProjectEveryStage) != 0,
-                     kernels, {offsets, pairs}, grid,
-                     nullptr, nullptr};
+            *made = {shape,      element, (head.flags & kProjectEveryStage) != 0,
+                     head.sigma, kernels, {offsets, pairs},
+                     grid,       nullptr, nullptr};
         }
         if (element == NLNET_FLOAT) {
             make_stages<float>(start, head, shape, grid, pieces, made);

@@ -47,6 +47,7 @@ struct nlnet_network {
     nlnet::Shape shape;
     nlnet_element element;
     bool project_every_stage;
+    double sigma;  // of the noise that it was trained for; 0 if unknown
     const nlnet::Kernels *kernels;
     nlnet::Offsets offsets;
     nlnet::Grid grid;

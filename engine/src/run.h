@@ -125,7 +125,7 @@ Box<T> make_box(double low, double high) {
     return {low <= high, T(low), T(high)};
 }
 
-inline size_t larger_of(size_t left, size_t right) {
+inline size_t larger_size(size_t left, size_t right) {
     return left < right ? right : left;
 }
 

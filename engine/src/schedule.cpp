@@ -198,6 +198,7 @@ bool Schedule::done() const {
 }
 
 double Schedule::share_done() const {
+    if (plan_.batch == 0) return double(ended_reductions_) / plan_.passes;
     double images = double(ended_images_);
     for (int number = 0; number < plan_.sweeps; number++) {
         if (sweeps_[number].image >= 0) images += image_share(sweeps_[number]);

@@ -15,6 +15,7 @@
     extern const EyeKernels eye;                          \
     extern const SeriesKernels series;                    \
     extern const NoiseKernels noise;                      \
+    extern const RemovalKernels removal;                  \
     }                                                     \
     }
 

@@ -25,6 +25,11 @@ const Part kParts[] = {
     {"eye", check::check_eye, check::time_eye},
     {"series", check::check_series, nullptr},
     {"noise", check::check_noise, check::time_noise},
+    {"samples", check::check_samples, nullptr},
+    {"photons", check::check_photons, nullptr},
+    {"cells", check::check_cells, nullptr},
+    {"found", check::check_found, check::time_found},
+    {"removal", check::check_removal, nullptr},
     {"jobs", check::check_jobs, nullptr},
     {"gradients", check::check_gradients, nullptr},
 };

@@ -115,8 +115,14 @@ void check_pixels(const nlnet::Kernels &kernels, int rounds, Random random, Repo
 void check_eye(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_eye(const nlnet::Kernels &kernels);
 void check_series(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_samples(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_photons(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_cells(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_found(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void time_found(const nlnet::Kernels &kernels);
 void check_noise(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_noise(const nlnet::Kernels &kernels);
+void check_removal(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_jobs(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 
 }  // namespace check

@@ -1,9 +1,8 @@
 // The kernels of noise estimates beside plain loops, eigenvalues, and whole estimates.
 #include "../src/estimates/eigenvalues.h"
-#include "../src/network.h"
+#include "../src/estimates/white.h"
 
 #include "check.h"
-#include "job_case.h"
 
 namespace check {
 namespace {
@@ -26,7 +25,6 @@ struct NoisyPlane {
             values[i] = i % columns < constant ? 5.0f : float(shade + sigma * normal(random));
         }
     }
-    nlnet_plane plane() const { return {values.data, height, width}; }
 };
 
 void survey(const nlnet::NoiseKernels &kernels, Random *random, Report &report) {
@@ -129,28 +127,24 @@ void eigenvalues(Random *random, Report &report) {
     report.expect(apart < 1e-8, "eigenvalues of %d: %.3g apart", size, apart);
 }
 
-double estimate(const nlnet_white_task &task, nlnet_set set) {
-    size_t size = 0;
-    double sigma = -1;
-    if (nlnet_estimate_white(&task, set, nullptr, &size, nullptr) != NLNET_OK) return sigma;
-    const Array<char> memory(size);
-    nlnet_estimate_white(&task, set, memory.data, &size, &sigma);
-    return sigma;
+double estimate(const nlnet::WhiteTask &task, const nlnet::Kernels &kernels) {
+    nlnet::Memory counted(nullptr);
+    nlnet::make_white(kernels, &task, counted);
+    const Array<char> memory(counted.size());
+    nlnet::Memory pieces(memory.data);
+    return nlnet::white_sigma(nlnet::make_white(kernels, &task, pieces));
 }
 
-// Noise is found however the planes are cut, wherever constant parts are, whatever one starts with.
-void estimates(nlnet_set set, Random *random, Report &report) {
+// Noise is found in any number of planes, wherever constant parts are.
+void estimates(const nlnet::Kernels &kernels, Random *random, Report &report) {
     const double sigma = 1 + 30 * random->uniform();
     const int64_t height = random->between(60, 120), width = random->between(120, 200);
-    const NoisyPlane left(height, width, sigma, random->between(0, 20), random);
-    const NoisyPlane right(random->between(1, 60), random->between(1, 90), sigma, 0, random);
-    const nlnet_plane planes[] = {left.plane(), right.plane()};
-    nlnet_white_task task = {planes, 2, -INFINITY, INFINITY, 0};
-    if (random->below(2)) task.start = sigma * (0.6 + random->uniform());
-    const double found = estimate(task, set);
-    report.expect(fabs(found / sigma - 1) < 0.1, "estimate %g of %g, %dx%d and %dx%d, start %g",
-                  found, sigma, int(width), int(height), int(right.width), int(right.height),
-                  task.start);
+    const int64_t count = random->between(1, 3);
+    const NoisyPlane planes(count * height, width, sigma, random->between(0, 20), random);
+    const nlnet::WhiteTask task = {planes.values.data, count, height, width, -INFINITY, INFINITY};
+    const double found = estimate(task, kernels);
+    report.expect(fabs(found / sigma - 1) < 0.1, "estimate %g of %g, %d of %dx%d", found, sigma,
+                  int(count), int(width), int(height));
 }
 
 }  // namespace
@@ -160,16 +154,15 @@ void check_noise(const nlnet::Kernels &kernels, int rounds, Random random, Repor
         survey(*kernels.noise, &random, report);
         add_patches(*kernels.noise, &random, report);
         eigenvalues(&random, report);
-        if (round % 4 == 0) estimates(jobs::set_of(kernels), &random, report);
+        if (round % 4 == 0) estimates(kernels, &random, report);
     }
 }
 
 void time_noise(const nlnet::Kernels &kernels) {
     Random random = {1};
     const NoisyPlane values(321, 481, 20, 0, &random);
-    const nlnet_plane plane = values.plane();
-    const nlnet_white_task task = {&plane, 1, -INFINITY, INFINITY, 0};
-    const double took = seconds([&] { estimate(task, jobs::set_of(kernels)); }, 10);
+    const nlnet::WhiteTask task = {values.values.data, 1, 321, 481, -INFINITY, INFINITY};
+    const double took = seconds([&] { estimate(task, kernels); }, 10);
     printf("%-8s %-20s 481x321     %8.3f ms\n", kernels.name, "white noise", took * 1e3);
 }
 

@@ -102,10 +102,36 @@ double difference(const Pages &pages, const Array<double> &squares, int number, 
     return sum / 49;
 }
 
+// Means of what a neighbour and the page show, over the 7x7 pixels around one.
+struct Means {
+    double shift, bright, squares, cross, power;
+
+    double apart(double change, double scale) const {
+        return squares + scale * scale * power + 2 * scale * cross +
+               pow(change + scale * bright, 2) -
+               2 * (change + scale * bright) * (shift + scale * bright);
+    }
+};
+
+struct Explained {
+    double apart, change, scale, bright;
+
+    explicit Explained(const Means &means) : bright(means.bright) {
+        const double rest = means.shift * (0.05 / (means.shift * means.shift + 0.05));
+        change = means.shift - rest;
+        const bool dark = !(bright > 0.5 && bright - change > 0.5);
+        const double factor = dark ? 1 : clamp(1 - change / bright, 0.5, 2);
+        const double added = pow(fmax(means.apart(change, 0), 0), 2);
+        const double multiplied = pow(fmax(means.apart(change, factor - 1), 0), 2);
+        scale = (factor - 1) * (added / (added + multiplied + 1e-9));
+        apart = fmax(means.apart(change, scale), 0) + 4 * rest * rest;
+    }
+};
+
 void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &report) {
     const Pages pages(random, random.between(1, 90), random.between(1, 150));
     const int64_t height = pages.height, width = pages.width, plane = height * width;
-    Array<float> merged(size_t(pages.size())), left { size_t(plane) };
+    Array<float> merged(size_t(pages.size())), left{size_t(plane)}, removed { size_t(plane) };
     nlnet_merge_task task = {height,
                              width,
                              pages.channels,
@@ -116,7 +142,8 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
                              0,
                              0,
                              merged.data,
-                             left.data};
+                             left.data,
+                             removed.data};
     Array<char> scratch(kernels.merge_scratch(task));
     const int64_t cut = random.between(0, height);
     for (int part = 0; part < 2; ++part) {  // rows in two parts, as two threads would
@@ -125,72 +152,70 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
         nlnet::Memory memory(scratch.data);
         kernels.merge(task, memory);
     }
-    Array<double> squares(size_t(4 * plane)), shifts(size_t(4 * plane)), apart(size_t(4 * plane)),
-        changes(size_t(4 * (height + 6) * (width + 6)));
-    // The two least differences, also of three pixels beyond the border on all sides.
-    Array<double> least(size_t((height + 6) * (width + 6)));
+    Array<double> shown[5] = {Array<double>(size_t(4 * plane)), Array<double>(size_t(4 * plane)),
+                              Array<double>(size_t(4 * plane)), Array<double>(size_t(4 * plane)),
+                              Array<double>(size_t(4 * plane))};
     for (int number = 0; number < pages.count; ++number) {
         const nlnet_neighbour &other = pages.neighbours[number];
         for (int64_t at = 0; at < plane; ++at) {
-            double place[2], sum = 0, shift = 0;
+            double place[2], sums[5] = {};
             find_place(pages, number, at / width, at % width, place);
             for (int channel = 0; channel < pages.channels; ++channel) {
-                const double there = sample(pages, other.guide + channel * plane, place);
-                const double here = double(pages.guides[channel * plane + at]);
-                const double gap = double(other.gain) * there + double(other.offset) - here;
-                sum += gap * gap / pages.channels;
-                shift += gap / pages.channels;
+                const double there =
+                    double(other.gain) * sample(pages, other.guide + channel * plane, place) +
+                    double(other.offset);
+                const double gap = there - double(pages.guides[channel * plane + at]);
+                const double values[] = {gap, there, gap * gap, gap * there, there * there};
+                for (int i = 0; i < 5; ++i) sums[i] += values[i] / pages.channels;
             }
             const bool inside = place[0] > -0.5 && place[1] > -0.5 &&
-                                place[0] < double(height) - 0.5 && place[1] < double(width) - 0.5;
-            squares[number * plane + at] = inside && sum < 1e6 ? sum : 1e6;
-            shifts[number * plane + at] = inside && sum < 1e6 ? shift : 0;
+                                place[0] < double(height) - 0.5 && place[1] < double(width) - 0.5 &&
+                                sums[2] < 1e6;
+            for (int i = 0; i < 5; ++i)
+                shown[i][number * plane + at] = inside ? sums[i] : i == 2 ? 1e6 : 0;
         }
     }
-    for (int64_t y = -3; y < height + 3; ++y) {
-        for (int64_t x = -3; x < width + 3; ++x) {
-            double first = 10, second = 10;
-            for (int number = 0; number < pages.count; ++number) {
-                const double mean = difference(pages, shifts, number, y, x);
-                const double rest = mean * (0.05 / (mean * mean + 0.05));
-                const double d =
-                    difference(pages, squares, number, y, x) - mean * mean + 5 * rest * rest;
-                changes[(number * (height + 6) + y + 3) * (width + 6) + x + 3] = mean - rest;
-                if (y >= 0 && y < height && x >= 0 && x < width)
-                    apart[number * plane + y * width + x] = d;
-                if (d < first) {
-                    second = first;
-                    first = d;
-                } else if (d < second) {
-                    second = d;
-                }
-            }
-            least[(y + 3) * (width + 6) + x + 3] = pages.count == 1 ? first : (first + second) / 2;
+    const auto explain = [&](int number, int64_t y, int64_t x) {
+        double means[5];
+        for (int i = 0; i < 5; ++i) means[i] = difference(pages, shown[i], number, y, x);
+        return Explained({means[0], means[1], means[2], means[3], means[4]});
+    };
+    // Also of three pixels beyond the border on all sides.
+    const int64_t line = width + 6, wide = (height + 6) * line;
+    Array<double> apart(size_t(4 * wide)), changes(size_t(4 * wide)), least { size_t(wide) };
+    for (int64_t at = 0; at < wide; ++at) {
+        double first = 10, second = 10;
+        for (int number = 0; number < pages.count; ++number) {
+            const Explained found = explain(number, at / line - 3, at % line - 3);
+            apart[number * wide + at] = found.apart;
+            changes[number * wide + at] = found.change;
+            second = fmin(second, fmax(first, found.apart));
+            first = fmin(first, found.apart);
         }
+        least[at] = pages.count == 1 ? first : (first + second) / 2;
     }
     double worst = 0;
     for (int64_t at = 0; at < plane; ++at) {
+        const int64_t middle = (at / width + 3) * line + at % width + 3;
         double typical = 0;
         for (int64_t i = 0; i < 49; ++i)
-            typical += least[(at / width + i / 7) * (width + 6) + at % width + i % 7] / 49;
-        const double allowed = clamp(2 * typical, 0.1, 0.6);
+            typical += least[middle + (i / 7 - 3) * line + i % 7 - 3] / 49;
+        const double allowed = clamp(2 * typical, 0.1, 1);
         double sums[3] = {}, weights = 1, variance = 1;
         for (int channel = 0; channel < pages.channels; ++channel)
             sums[channel] = double(pages.noisy[channel * plane + at]);
         for (int number = 0; number < pages.count; ++number) {
             const nlnet_neighbour &other = pages.neighbours[number];
-            const double power = double(other.gain) * double(other.gain);
-            const int64_t line = width + 6;
-            const double *change =
-                &changes[(number * (height + 6) + at / width + 3) * line + at % width + 3];
+            const Explained found = explain(number, at / width, at % width);
+            const double *change = &changes[number * wide + middle];
             const double along = 2 * *change - change[-3] - change[3];
             const double down = 2 * *change - change[-3 * line] - change[3 * line];
             const double bend = along * along + down * down;
-            const double d =
-                apart[number * plane + at] + 4 * bend * bend * bend / (1 + bend * bend);
-            const double ratio = d / allowed;
+            const double ratio =
+                (found.apart + 4 * bend * bend * bend / (1 + bend * bend)) / allowed;
+            const double power = pow(double(other.gain) * (1 + found.scale), 2);
             const double weight =
-                1 / ((1 + ratio * ratio) * (1 + pow(ratio / 4, 4)) * (power > 1 ? power : 1));
+                1 / ((1 + ratio * ratio) * (1 + pow(ratio / 4, 4)) * fmax(power, 1));
             double place[2];
             find_place(pages, number, at / width, at % width, place);
             if (!(place[0] > -0.5 && place[1] > -0.5)) place[0] = place[1] = 0;
@@ -198,20 +223,71 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
                 place[0] = place[1] = 0;
             weights += weight;
             variance += weight * weight * power;
-            for (int channel = 0; channel < pages.channels; ++channel)
-                sums[channel] += weight * (double(other.gain) *
-                                               sample(pages, other.noisy + channel * plane, place) +
-                                           double(other.offset) - *change);
+            for (int channel = 0; channel < pages.channels; ++channel) {
+                const double there =
+                    double(other.gain) * sample(pages, other.noisy + channel * plane, place) +
+                    double(other.offset);
+                sums[channel] +=
+                    weight * (there - found.change + found.scale * (there - found.bright));
+            }
         }
         for (int channel = 0; channel < pages.channels; ++channel) {
             const double gap = fabs(double(merged[channel * plane + at]) - sums[channel] / weights);
             if (!(gap <= worst)) worst = gap;
         }
-        const double gap = fabs(double(left[at]) - sqrt(variance) / weights);
+        const double rest = variance / (weights * weights);
+        const double gap = fabs(double(left[at]) - sqrt(rest));
         if (!(gap <= worst)) worst = gap;
+        const double lost = fabs(pow(double(removed[at]), 2) - (rest + 1 - 2 / weights));
+        if (!(lost <= worst)) worst = lost;
     }
     report.expect(worst < 2e-3, "merge, %d x %d, %d channels, %d neighbours: %.3g apart",
                   int(height), int(width), pages.channels, pages.count, worst);
+}
+
+// A wave that only the page shows comes back, noise does not; in parts as in one go.
+void check_keep(const nlnet::SeriesKernels &kernels, Random &random, Report &report) {
+    const int64_t height = random.between(1, 100), width = random.between(1, 100);
+    const int64_t plane = height * width;
+    Array<float> noisy{size_t(plane)}, merged{size_t(plane)}, removed{size_t(plane)};
+    Array<float> whole{size_t(plane)}, parts{size_t(plane)};
+    for (int64_t at = 0; at < plane; ++at) {
+        const double wave = sin(0.9 * double(at / width) + 0.4 * double(at % width));
+        merged[at] = float(random.uniform());
+        removed[at] = float(0.5 + random.uniform());
+        noisy[at] = merged[at] + removed[at] * float(3 * wave);
+    }
+    nlnet_keep_task task = {height,      width,        1, 3.5f,   noisy.data,
+                            merged.data, removed.data, 0, height, whole.data};
+    Array<char> scratch(kernels.keep_scratch(task));
+    nlnet::Memory memory(scratch.data);
+    kernels.keep(task, memory);
+    task.kept = parts.data;
+    const int64_t cut = random.between(0, height);
+    for (int part = 0; part < 2; ++part) {
+        task.first = part ? cut : 0;
+        task.last = part ? height : cut;
+        nlnet::Memory again(scratch.data);
+        kernels.keep(task, again);
+    }
+    report.expect(memcmp(whole.data, parts.data, size_t(plane) * sizeof(float)) == 0,
+                  "keep, %d x %d: not the same in parts", int(height), int(width));
+    if (height >= 32 && width >= 32) {
+        double lost = 0, all = 0;
+        for (int64_t at = 0; at < plane; ++at) {
+            lost += pow(double(noisy[at]) - double(whole[at]), 2);
+            all += pow(double(noisy[at]) - double(merged[at]), 2);
+        }
+        report.expect(lost < 0.3 * all, "keep, %d x %d: %.3g of a wave lost", int(height),
+                      int(width), lost / all);
+    }
+    task.least = 1e9f;
+    task.first = 0;
+    task.last = height;
+    nlnet::Memory last(scratch.data);
+    kernels.keep(task, last);
+    report.expect(memcmp(merged.data, parts.data, size_t(plane) * sizeof(float)) == 0,
+                  "keep, %d x %d: something out of nothing", int(height), int(width));
 }
 
 // Waves that have moved: their motion is found, and pages of any size are taken.
@@ -222,7 +298,7 @@ void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &re
     const int64_t blocks = (height + 7) / 8 * ((width + 7) / 8);
     const double motion[2] = {16 * random.uniform() - 8, 16 * random.uniform() - 8};
     Array<float> pages(size_t(2 * height * width)), field(size_t(2 * blocks)),
-        fits(size_t(6 * blocks));
+        fits(size_t(8 * blocks));
     memset(pages.data, 0, pages.count * sizeof(float));
     for (int wave = 0; wave < 40; ++wave) {
         const double down = 1.2 * random.uniform() - 0.6, right = 1.2 * random.uniform() - 0.6;
@@ -234,8 +310,9 @@ void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &re
             pages[at] += float(4 * sin(down * y + right * x + phase));
         }
     }
-    const nlnet_align_task task = {height,     width,    pages.data, pages.data + height * width,
-                                   field.data, fits.data};
+    const float *other = pages.data + height * width;
+    const nlnet_align_task task = {height, width,   pages.data, other,    pages.data,
+                                   other,  nullptr, field.data, fits.data};
     Array<char> scratch(kernels.align_scratch(task));
     nlnet::Memory memory(scratch.data);
     kernels.align(task, memory);
@@ -260,6 +337,7 @@ void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &re
 void check_series(const nlnet::Kernels &kernels, int rounds, Random random, Report &report) {
     for (int round = 0; round < rounds; ++round) {
         check_merge(*kernels.series, random, report);
+        check_keep(*kernels.series, random, report);
         check_align(*kernels.series, random, report);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "fuzz_eye.h"
 #include "fuzz_noise.h"
+#include "fuzz_removal.h"
 
 using check::Array;
 using fuzz::case_number;
@@ -182,6 +183,7 @@ void run_case(Choices &choices) {
     memcpy(block, whole, bytes);
     free(whole);
 
+    if (sound && config.refinement.levels == 0) fuzz::run_family(choices, block, bytes);
     const nlnet_element element = sizeof(T) == 4 ? NLNET_FLOAT : NLNET_DOUBLE;
     const nlnet_set set = nlnet_set(choices.below(6));
     const auto make = [&](void *memory, size_t *size, nlnet_network **network) {
@@ -198,7 +200,9 @@ void run_case(Choices &choices) {
         require(!spoilt || made == NLNET_BAD_BLOCK, "a refinement out of its bounds is refused");
         if (made == NLNET_OK) {
             const bool color = block[16] == 3;  // as the block says now
-            if (choices.below(3)) {
+            if (sizeof(T) == 4 && choices.below(3) == 0) {
+                fuzz::run_removal(choices, network, color ? 3 : 1);
+            } else if (choices.below(3)) {
                 denoise<T>(choices, network, color ? 3 : 1, sound);
             } else {
                 train<T>(choices, network, config, sound);

@@ -1,63 +1,74 @@
-// Noise estimates of planes of any size and content.
+// Estimates of noise from samples of any size, type and content.
 #pragma once
 
 #include "fuzz_run.h"
+#include "plain_eye.h"
+#include "sample_case.h"
 
 namespace fuzz {
 
-inline void run_noise(Choices &choices) {
-    nlnet_plane planes[3] = {};
-    const int count = 1 + choices.below(3);
-    bool sound = true, large_enough = false;
-    size_t pixels = 0;
-    for (int i = 0; i < count; i++) {
-        planes[i].height = choices.below(9) ? 1 + choices.below(90) : choices.number(1, 90);
-        planes[i].width = choices.below(9) ? 1 + choices.below(90) : choices.number(1, 90);
-        const bool fits = planes[i].height > 0 && planes[i].width > 0 &&
-                          planes[i].height <= 1 << 20 && planes[i].width <= 1 << 20;
-        sound = sound && fits;
-        large_enough = large_enough || (planes[i].height >= 3 && planes[i].width >= 3);
-        if (fits) pixels += size_t(planes[i].height * planes[i].width);
+// One number of a task out of its bounds; false if all are as they were.
+inline bool spoil_estimate(Choices &choices, nlnet_estimate_task *task) {
+    switch (choices.below(9)) {
+        case 0: task->sample.channels = 2; return true;
+        case 1: task->sample.type = 8 + choices.below(99); return true;
+        case 2: task->sample.pages = choices.below(2) ? 0 : int64_t(1) << 40; return true;
+        case 3: task->sample.grid.rows = choices.below(2) ? -1 : 5000; return true;
+        case 4: task->sample.grid.width = int64_t(1) << 40; return true;
+        case 5: task->kind = choices.below(2) ? -1 : 4; return true;
+        case 6: task->threads = choices.below(2) ? 0 : 1025; return true;
+        default: return false;
     }
-    nlnet_white_task task = {planes, count, double(choices.below(90)), 200, 0};
-    if (choices.below(2)) task.start = choices.below(60);
-    if (choices.below(9) == 0) {
-        task.start = choices.below(2) ? -1 : double(INFINITY);
-        sound = false;
-    }
-    const nlnet_set set = nlnet_set(choices.below(6));
+}
+
+inline void run_estimate(Choices &choices, const nlnet_eye *eye, nlnet_set set) {
+    check::Random random = {choices.word() | 1};
+    const int64_t height = 1 + choices.below(90), width = 1 + choices.below(90);
+    const samples::Picture picture = {double(choices.below(40)), choices.below(9) / 4.0,
+                                      choices.below(2) != 0, choices.below(4) == 0};
+    const samples::Sample sample(&random, choices.below(8), choices.below(2) ? 3 : 1,
+                                 1 + choices.below(2), 1 + choices.below(2), 1 + choices.below(2),
+                                 height, width, picture);
+    nlnet_found_noise found = {}, same = {};
+    nlnet_estimate_task task = {};
+    task.sample = sample.given;
+    task.measures = sample.measures();
+    task.kind = choices.below(4);
+    task.set = set;
+    task.threads = 1 + choices.below(4);
+    task.found = &found;
+    const bool spoilt = choices.below(3) == 0 && spoil_estimate(choices, &task);
     size_t size = 0;
-    const nlnet_status status = nlnet_estimate_white(&task, set, nullptr, &size, nullptr);
-    require(sound ? status != NLNET_BAD_ARGUMENT : status == NLNET_BAD_ARGUMENT,
-            "planes are taken, or refused");
-    if (!sound || status == NLNET_NO_SUCH_SET || pixels > 1 << 16) return;
-    require(status == (large_enough ? NLNET_OK : NLNET_TOO_SMALL), "small planes are refused");
-    if (status != NLNET_OK) return;
-    const check::Array<float> values(pixels);
-    const uint64_t seed = choices.word(), levels = 1 + uint64_t(choices.below(200));
-    for (size_t i = 0; i < pixels; i++) {
-        values.data[i] = float((i * i * 31 + seed % 97 * (i >> 3)) % levels);
+    const nlnet_status status = nlnet_estimate_noise(eye, &task, nullptr, &size, nullptr);
+    const bool small = height < 8 || width < 8;
+    const nlnet_status wanted = spoilt ? NLNET_BAD_ARGUMENT : small ? NLNET_TOO_SMALL : NLNET_OK;
+    require(status == wanted, "samples are taken, or refused");
+    if (status != NLNET_OK || !run(choices, nlnet_estimate_noise, eye, task, task.threads)) return;
+    const bool whole = found.kind >= 0 && found.kind <= 3 && found.sigma >= 0 &&
+                       found.certainty >= 0 && found.certainty <= 1;
+    require(whole, "what is found is a record");
+    task.threads = 1;
+    task.found = &same;
+    if (!run(choices, nlnet_estimate_noise, eye, task, 1)) return;
+    found.strengths = same.strengths = nullptr;  // in memory that is gone
+    require(!memcmp(&found, &same, sizeof(found)), "threads change no bit");
+}
+
+inline void run_noise(Choices &choices) {
+    check::Random random = {choices.word() | 1};
+    const nlnet_set set = nlnet_set(choices.below(6));
+    const plain::LevelSizes sizes = plain::random_sizes(&random);
+    const plain::Eye values = plain::random_eye(sizes, 16 + 8 * choices.below(2), &random);
+    size_t bytes = 0, size = 0;
+    uint8_t *block = plain::block_of(values, &bytes);
+    if (nlnet_eye_make(block, bytes, set, nullptr, &size, nullptr) == NLNET_OK) {
+        const check::Array<char> memory(size);
+        nlnet_eye *eye = nullptr;
+        nlnet_eye_make(block, bytes, set, memory.data, &size, &eye);
+        run_estimate(choices, eye, set);
     }
-    // Every plane in memory of exactly its size, so that a sanitizer sees what is read behind it.
-    const float *next = values.data;
-    float *copies[3] = {};
-    for (int i = 0; i < count; i++) {
-        const size_t bytes = size_t(planes[i].height * planes[i].width) * sizeof(float);
-        copies[i] = static_cast<float *>(malloc(bytes));
-        memcpy(copies[i], next, bytes);
-        planes[i].data = copies[i];
-        next += bytes / sizeof(float);
-    }
-    const check::Array<char> memory(size);
-    double sigma = -1;
-    const auto make = [&](void *where, size_t *bytes, double **) {
-        return nlnet_estimate_white(&task, set, where, bytes, &sigma);
-    };
-    double *unused = nullptr;
-    refuse_bad_memory(make, memory.data, size, &unused);
-    require(make(memory.data, &size, &unused) == NLNET_OK, "planes are looked at");
-    require(sigma >= 0 && sigma <= double(levels), "an estimate is within what the values fill");
-    for (float *copy : copies) free(copy);
+    free(block);
+    values.layers.release();
 }
 
 }  // namespace fuzz

@@ -27,7 +27,7 @@ void refuse_bad_memory(Make make, char *memory, size_t size, Made **made) {
 
 // Run a job in exactly the memory that it asks for; false if it was refused or cancelled.
 template <typename Task, typename Function, typename Network>
-bool run(Choices &choices, Function function, const Network *network, const Task &task,
+bool run(Choices &choices, Function function, const Network &network, const Task &task,
          int threads) {
     const auto make = [&](void *memory, size_t *size, nlnet_job **job) {
         return function(network, &task, memory, size, job);

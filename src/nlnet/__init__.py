@@ -49,28 +49,25 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Family": "nlnet.model.family",
-    "Model": "nlnet.model.model",
-    "NetworkConfig": "nlnet.network.config",
-    "Noise": "nlnet.noise.record",
-    "denoise": "nlnet.denoising.image",
-    "denoise_stack": "nlnet.denoising.stacks",
-    "estimate_noise": "nlnet.noise.estimation",
-    "estimate_sigma": "nlnet.noise.estimation",
-    "load_model": "nlnet.model.loading",
-    "read_image": "nlnet.images",
-    "read_pages": "nlnet.images",
-    "write_image": "nlnet.images",
-    "write_pages": "nlnet.images",
+    "nlnet.denoising.image": ("denoise",),
+    "nlnet.denoising.stacks": ("denoise_stack",),
+    "nlnet.images": ("read_image", "read_pages", "write_image", "write_pages"),
+    "nlnet.model.family": ("Family",),
+    "nlnet.model.loading": ("load_model",),
+    "nlnet.model.model": ("Model",),
+    "nlnet.network.config": ("NetworkConfig",),
+    "nlnet.noise.estimation": ("estimate_noise", "estimate_sigma"),
+    "nlnet.noise.record": ("Noise",),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_LAZY[name]), name)
-    globals()[name] = value
-    return value
+    for module, names in _LAZY.items():
+        if name in names:
+            value: object = getattr(importlib.import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ import os
 import uuid
 from pathlib import Path
 
-from nlnet.errors import cannot
+from nlnet.errors import trying
 
 PREFIX = ".nlnet-"
 """Names of temporary files begin with this."""
@@ -24,7 +24,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """
     target = Path(path)
     temporary = temporary_beside(target)
-    try:
+    with trying(f"write {str(target)!r}"):
         try:
             with open(temporary, "xb") as stream:
                 stream.write(data)
@@ -33,8 +33,6 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot(f"write {str(target)!r}", error) from error
 
 
 def temporary_beside(path: Path) -> Path:
@@ -45,8 +43,6 @@ def temporary_beside(path: Path) -> Path:
 
 def copy_file(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
     """Copy the content of a file, whole or not at all."""
-    try:
+    with trying(f"read {os.fspath(source)!r}"):
         data = Path(source).read_bytes()
-    except OSError as error:
-        raise cannot(f"read {os.fspath(source)!r}", error) from error
     write_atomically(target, data)

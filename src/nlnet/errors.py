@@ -61,6 +61,8 @@ def trying(act: str) -> Iterator[None]:
     """
     try:
         yield
+    except NLNetError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise cannot(act, error) from error
 

@@ -52,6 +52,8 @@ def test_a_result_that_is_larger_than_an_upload_may_be_is_there(
     assert (tmp_path / "result.tif").stat().st_size > 2**20
     assert tour.count("/api/preview") == 0
     result = read_image(tmp_path / "result.tif").pixels
+    tour.page.locator("#blend").wait_for(state="hidden")  # now that there is the file itself
+    tour.page.wait_for_function("document.getElementById('after').complete")
     np.testing.assert_array_equal(tour.shown("after")[..., :3], result)
 
 
@@ -201,28 +203,18 @@ def test_a_second_file_waits_its_turn(visit: Visits, noisy_png: Path) -> None:
         tour.page.locator("#file-list li").nth(place).filter(has_text="done").wait_for()
 
 
-def test_settings_for_all_files(visit: Visits, noisy_png: Path, tmp_path: Path) -> None:
-    scan = write_tiff(tmp_path / "scan.tif", (60, 80))
-    tour = visit()
-    tour.open(noisy_png, scan)
-    rows = tour.page.locator("#file-list li")
-    for place in range(2):
-        rows.nth(place).filter(has_text="done").wait_for()
-    tour.page.locator("#format").select_option("jpeg")
-    rows.nth(0).get_by_text("done", exact=True).wait_for()
-    tour.expect("#jpeg-quality-row")
-    assert tour.expect("#download").get_attribute("download") == "noisy photo-denoised.jpg"
-    rows.nth(1).filter(has_text="done, with other settings").wait_for()
-    tour.set_slider("jpeg-quality", 60)
-    tour.expect("#run-all").click()
-    for place in range(2):
-        rows.nth(place).get_by_text("done", exact=True).wait_for()
-    rows.nth(1).locator(".file").click()
-    tour.expect("#notes", "become uint8")
-    assert tour.download(tmp_path / "result.jpg") == "scan-denoised.jpg"
-
-
 # sliders
+
+
+PRESS_KEYS = """async (slider) => {
+  for (let press = 0; press < 10; press += 1) {
+    slider.stepUp();
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    await new Promise((next) => setTimeout(next, 30));
+  }
+}"""
+"""In the page, as an arrow key that is held down: presses from here may take longer, on a busy
+machine, than the page waits for the next one."""
 
 
 def test_ten_presses_are_not_ten_uploads(visit: Visits, tmp_path: Path, photo: np.ndarray) -> None:
@@ -240,39 +232,49 @@ def test_ten_presses_are_not_ten_uploads(visit: Visits, tmp_path: Path, photo: n
           };
         }"""
     )
-    # In the page, as an arrow key that is held down: presses from here may take longer, on a busy
-    # machine, than the page waits for the next one.
-    tour.page.locator("#grain").evaluate(
-        """async (slider) => {
-          for (let press = 0; press < 10; press += 1) {
-            slider.stepDown();
-            slider.dispatchEvent(new Event("input", { bubbles: true }));
-            await new Promise((next) => setTimeout(next, 30));
-          }
-        }"""
-    )
+    tour.page.locator("#grain").evaluate(PRESS_KEYS)
     tour.page.locator("#quick").wait_for(state="visible", timeout=20_000)
     part = tour.shown("quick")
-    assert max(part.shape[:2]) <= 448
+    assert part.shape[0] * part.shape[1] < 710_000  # all of the image is in view, at this size
     tour.page.locator("#quick").wait_for(state="hidden", timeout=60_000)
     tour.page.locator("#stale").wait_for(state="hidden")
     whole = (tmp_path / "large.jpg").stat().st_size
     sizes = tour.page.evaluate("sizes")
     assert sizes.count(whole) == 1
+    assert sizes[-1] == whole  # the visible part came first
     assert len(sizes) <= 5  # and parts of it, one after the other
-    assert tour.expect("#grain-value").text_content() == "50 %"
+    assert tour.expect("#grain-value").text_content() == "150 %"
+
+
+def test_what_is_visible_is_computed_first_and_covered(
+    visit: Visits, tmp_path: Path, photo: np.ndarray
+) -> None:
+    write_image(tmp_path / "large.png", ImageFile(np.tile(photo, (5, 3, 1))))
+    tour = visit()
+    tour.open_and_wait(tmp_path / "large.png")
+    tour.page.get_by_role("button", name="Real size").click()
+    tour.split()
+    tour.page.locator("#grain").evaluate(PRESS_KEYS)
+    tour.page.locator("#quick").wait_for(state="visible", timeout=20_000)
+    view, part = (tour.page.locator(name).bounding_box() for name in ("#view", "#quick"))
+    image = tour.page.locator("#before").bounding_box()
+    for start, length in (("x", "width"), ("y", "height")):
+        low = max(view[start], image[start])
+        high = min(view[start] + view[length], image[start] + image[length])
+        assert part[start] <= low
+        assert part[start] + part[length] >= high
+    assert tour.page.locator("#quick").evaluate("image => image.style.clipPath") == ""
 
 
 def test_grain_and_color_have_strengths_of_their_own(visit: Visits, noisy_png: Path) -> None:
     tour = visit()
     tour.open_and_wait(noisy_png)
+    tour.page.get_by_role("button", name="Real size").click()
     whole = tour.shown("after")[..., :3].astype(float)
     noisy = tour.shown("before")[..., :3].astype(float)
     tour.set_slider("grain", 0)
-    tour.expect("#stale")
-    tour.page.locator("#stale").wait_for(state="hidden")
-    tour.page.wait_for_function("document.getElementById('after').complete")
-    chroma_only = tour.shown("after")[..., :3].astype(float)
+    tour.expect("#blend")
+    chroma_only = tour.blended()
     assert np.abs(chroma_only.mean(-1) - noisy.mean(-1)).mean() < 1.5
     difference = chroma_only[..., 0] - chroma_only[..., 2]
     assert np.abs(difference - (whole[..., 0] - whole[..., 2])).mean() < 3

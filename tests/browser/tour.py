@@ -106,6 +106,27 @@ class Visit:
         height, width, text = self.page.locator(f"#{image}").evaluate(code)
         return np.frombuffer(base64.b64decode(text), np.uint8).reshape(height, width, 4)
 
+    def blended(self) -> np.ndarray:
+        """Return what is blended on the screen; the image has to be in view in its real size."""
+        self.page.evaluate(
+            "() => new Promise((next) => requestAnimationFrame(() => setTimeout(next)))"
+        )
+        code = """(canvas) => {
+          const [image, view] = ["before", "view"].map((id) =>
+            document.getElementById(id).getBoundingClientRect());
+          const [x, y] = [Math.round(image.x - view.x), Math.round(image.y - view.y)];
+          const copy = document.createElement("canvas");
+          Object.assign(copy, { width: image.width, height: image.height });
+          const context = copy.getContext("2d");
+          context.drawImage(canvas, -x, -y);
+          const { data } = context.getImageData(0, 0, image.width, image.height);
+          const letters = Array.from(data, (value) => String.fromCharCode(value));
+          return [image.height, image.width, btoa(letters.join(""))];
+        }"""
+        height, width, text = self.page.locator("#blend").evaluate(code)
+        flat = np.frombuffer(base64.b64decode(text), np.uint8)
+        return flat.reshape(round(height), round(width), 4)[..., :3].astype(float)
+
     def download(self, target: Path) -> str:
         """Save the result, and return the name that the page suggests."""
         with self.page.expect_download() as download:

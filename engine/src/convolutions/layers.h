@@ -53,6 +53,9 @@ struct LayerSpec {
         return int64_t(phases()) * kernel_rows() * row_inputs() * row_outputs();
     }
     int64_t bias_count() const { return int64_t(phases()) * row_outputs(); }
+    // Whether its biases depend on sigma, in the refinement of a family: those of the first layer,
+    // and of the first one of each block.
+    bool varies() const { return kind == LayerKind::kSame && addend == kNone; }
 };
 
 // Layers of a network at most: with all blocks, and what is between the levels.

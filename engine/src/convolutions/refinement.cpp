@@ -3,14 +3,6 @@
 namespace nlnet {
 namespace {
 
-// What a refinement begins with in a parameter block; unused levels are 0.
-struct RefinementHead {
-    uint32_t levels, reserved;
-    double step_size, center;
-    uint32_t widths[kMostLevels], down[kMostLevels], up[kMostLevels];
-};
-static_assert(sizeof(RefinementHead) == 72, "the layout of files");
-
 // Not a member: the symbols of members that are templates are weak.
 template <typename T>
 const Refinement<T> *make_refinement(const RefinementBlock &block, Memory &memory) {
@@ -22,19 +14,26 @@ const Refinement<T> *make_refinement(const RefinementBlock &block, Memory &memor
 
 }  // namespace
 
-bool RefinementBlock::read(const char *start, size_t available, int channels, bool is_single) {
-    RefinementHead head;
+bool read_refinement_head(const char *start, size_t available, int channels, RefinementHead *head,
+                          LayerSpecs *specs) {
     LevelSizes sizes;
-    if (available < sizeof(head)) return false;
-    __builtin_memcpy(&head, start, sizeof(head));
-    if (head.reserved != 0 || !read_sizes(head.levels, head.widths, head.down, head.up, &sizes)) {
+    if (available < sizeof(*head)) return false;
+    __builtin_memcpy(head, start, sizeof(*head));
+    if (head->reserved != 0 ||
+        !read_sizes(head->levels, head->widths, head->down, head->up, &sizes)) {
         return false;
     }
+    *specs = refinement_layers(sizes, channels);
+    return true;
+}
+
+bool RefinementBlock::read(const char *start, size_t available, int channels, bool is_single) {
+    RefinementHead head;
+    if (!read_refinement_head(start, available, channels, &head, &specs)) return false;
     arrays = start + sizeof(head);
     single = is_single;
     step_size = head.step_size;
     center = head.center;
-    specs = refinement_layers(sizes, channels);
     bytes = sizeof(head) + specs.bytes(single);
     return bytes <= available;
 }

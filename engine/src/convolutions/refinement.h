@@ -8,6 +8,18 @@
 
 namespace nlnet {
 
+// What a refinement begins with in a parameter block; unused levels are 0.
+struct RefinementHead {
+    uint32_t levels, reserved;
+    double step_size, center;
+    uint32_t widths[kMostLevels], down[kMostLevels], up[kMostLevels];
+};
+static_assert(sizeof(RefinementHead) == 72, "the layout of files");
+
+// Take a head that begins there, and the layers that it says; false if it is not one.
+bool read_refinement_head(const char *start, size_t available, int channels, RefinementHead *head,
+                          LayerSpecs *specs);
+
 template <typename T>
 struct Refinement {
     LayerSpecs specs;  // none: there is no refinement

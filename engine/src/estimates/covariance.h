@@ -44,8 +44,8 @@ class Covariance {
         if (++batch.count == kPatchBatch) add_batch(added, kernels);
     }
 
-    // To be called before patches of another stride come, and after the last one.
-    void end_plane(const NoiseKernels &kernels) {
+    // To be called after the last patch.
+    void end(const NoiseKernels &kernels) {
         for (int added = 0; added < 2; added++) {
             if (products_[added].batch.count > 0) add_batch(added, kernels);
         }
@@ -66,7 +66,7 @@ class Covariance {
         double sum = 0;
         // The first belongs to the mean, which was taken out.
         for (int i = 1; i <= averaged; i++) sum += reduced.eigenvalue(i, trace);
-        return sum / averaged;
+        return sum > 0 ? sum / averaged : 0;  // by rounding, the trace may be below 0
     }
 
   private:

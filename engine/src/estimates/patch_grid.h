@@ -1,8 +1,8 @@
 // The patches of planes: where they are, what their means are and how strong their texture is.
 #pragma once
 
-#include "../memory.h"
-#include "../network.h"
+#include "decisions.h"
+#include "white.h"
 
 namespace nlnet {
 namespace {
@@ -10,49 +10,39 @@ namespace {
 constexpr int kLargestPatch = 7;
 constexpr int kWanted = 600;  // patches for each of a patch's pixels; else patches are smaller
 constexpr int64_t kMostPatches = 160000;  // large images are sampled on a grid
-constexpr double kDrawn = 0.5;            // share of equal neighbors, outside of constant patches
 constexpr float kLeftOut = __builtin_inff();
 
 // Patches are on a grid in every plane.
 struct PatchGrid {
-    const nlnet_white_task *task;
+    const WhiteTask *task;
     int patch;  // side
     int64_t step, count;
 
-    PatchGrid(const nlnet_white_task *wanted, int side, int64_t apart)
-        : task(wanted), patch(side), step(apart), count(0) {
-        for (int64_t i = 0; i < task->count; i++) {
-            count += along(task->planes[i].height) * along(task->planes[i].width);
-        }
-    }
+    PatchGrid(const WhiteTask *wanted, int side, int64_t apart)
+        : task(wanted),
+          patch(side),
+          step(apart),
+          count(wanted->count * along(wanted->height) * along(wanted->width)) {}
 
     int pixels() const { return patch * patch; }
     int64_t along(int64_t length) const { return length < patch ? 0 : (length - patch) / step + 1; }
 
-    // Call visit(plane, y, number of the first patch, patches) for every row of patches.
+    // Call visit(first pixel, number of the first patch, patches) for every row of patches.
     template <typename Visit>
     void each_row(const Visit &visit) const {
+        const int64_t rows = along(task->height), columns = along(task->width);
         int64_t number = 0;
-        for (int64_t i = 0; i < task->count; i++) {
-            const nlnet_plane &plane = task->planes[i];
-            const int64_t rows = grid_rows(plane), columns = along(plane.width);
-            for (int64_t row = 0; row < rows; row++, number += columns) {
-                visit(plane, row * step, number, columns);
+        for (int64_t plane = 0; plane < task->count; plane++) {
+            const float *row = task->planes + plane * task->height * task->width;
+            for (int64_t i = 0; i < rows; i++, number += columns) {
+                visit(row + i * step * task->width, number, columns);
             }
         }
-    }
-    bool is_last_row(const nlnet_plane &plane, int64_t y) const {
-        return y / step + 1 == grid_rows(plane);
-    }
-
-  private:
-    int64_t grid_rows(const nlnet_plane &plane) const {
-        return plane.width < patch ? 0 : along(plane.height);
     }
 };
 
 // Patches large enough to tell noise from texture, and small enough to have many.
-inline PatchGrid choose_grid(const nlnet_white_task *task) {
+inline PatchGrid choose_grid(const WhiteTask *task) {
     PatchGrid grid(task, kLargestPatch, 1);
     while (grid.patch > 3 && grid.count < kWanted * grid.pixels()) {
         grid = PatchGrid(task, grid.patch - 2, 1);
@@ -68,10 +58,7 @@ struct Survey {
     PatchRow row;
 
     void take_memory(const PatchGrid &grid, Memory &memory) {
-        int64_t width = 0;
-        for (int64_t i = 0; i < grid.task->count; i++) {
-            width = larger_of(width, grid.task->planes[i].width);
-        }
+        const int64_t width = grid.task->width;
         textures = memory.take<float>(grid.count);
         means = memory.take<float>(grid.count);
         constant = memory.take<uint8_t>(grid.count);
@@ -87,10 +74,10 @@ struct Survey {
     void make(const NoiseKernels &kernels, const PatchGrid &grid) {
         int64_t others = 0;
         double differing = 0;
-        grid.each_row([&](const nlnet_plane &plane, int64_t y, int64_t first, int64_t columns) {
-            row.source = plane.data + y * plane.width;
-            row.stride = plane.width;
-            row.count = plane.width - grid.patch + 1;
+        row.stride = grid.task->width;
+        row.count = grid.task->width - grid.patch + 1;
+        grid.each_row([&](const float *source, int64_t first, int64_t columns) {
+            row.source = source;
             kernels.survey(row);
             for (int64_t i = 0; i < columns; i++) {
                 const int64_t x = i * grid.step;

@@ -1,6 +1,7 @@
-// Loops over the patches of a plane, for the instruction set that is compiled for.
+// Loops over the patches and blocks of a plane, for the instruction set that is compiled for.
 #include "../set_kernels.h"
 #include "../stages/products.h"
+#include "blocks.h"
 
 namespace nlnet {
 namespace NLNET_SET {
@@ -96,7 +97,7 @@ static void add_any_patches(const PatchBatch &batch, float *scratch, float *sums
 
 }  // namespace
 
-extern const NoiseKernels noise = {survey_any, add_any_patches};
+extern const NoiseKernels noise = {survey_any, add_any_patches, transform_blocks};
 
 }  // namespace NLNET_SET
 }  // namespace nlnet

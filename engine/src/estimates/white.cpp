@@ -10,20 +10,18 @@
 // very smallest, which is biased downwards; smaller patches for small images; patches near a limit
 // at which values were clipped are left out, for their noise was clipped as well; and so are
 // constant patches, such as the surroundings of a CT scan.
-#include "../arithmetic.h"
-#include "../block.h"
+#include "white.h"
+
 #include "covariance.h"
 #include "patch_grid.h"
 
 namespace nlnet {
 namespace {
 
-constexpr int64_t kMostPlanes = 4096, kMostSide = 1 << 20;
 constexpr int kRounds = 5;
 constexpr double kSettled = 1e-3;                // relative change of the variance
 constexpr double kQuantile = 4.753424308822899;  // of the normal distribution, for 1 - 1e-6
-constexpr double kMargin = 2;   // standard deviations of the noise between a limit and the patches
-constexpr double kStart = 1.1;  // rounds begin above what sigma is said to be: then few are needed
+constexpr double kMargin = 2;  // standard deviations of the noise between a limit and the patches
 
 // What the texture of a patch of noise of variance 1 stays below, almost surely. It is nearly a
 // scaled chi-squared variable of as many degrees as the differences have independent directions;
@@ -48,7 +46,8 @@ struct Choice {
 constexpr double kInfinite = __builtin_inf();
 constexpr Choice kAll = {3e38, -kInfinite, kInfinite};
 
-struct WhiteEstimate {
+// Patches are chosen by the noise that was found in those chosen before.
+struct Rounds {
     const NoiseKernels *kernels;
     PatchGrid grid;
     Survey survey;
@@ -87,17 +86,17 @@ struct WhiteEstimate {
         for (int64_t i = 0; i < grid.count; i++) kept += has(choice, i) & chosen[i];
         chosen_count = count(choice);
         if (kept < chosen_count / 2) begin();  // that is less work
-        grid.each_row([&](const nlnet_plane &plane, int64_t y, int64_t first, int64_t columns) {
-            const float *row = plane.data + y * plane.width;
+        const int64_t stride = grid.task->width;
+        grid.each_row([&](const float *row, int64_t first, int64_t columns) {
             for (int64_t i = 0; i < columns; i++) {
                 const bool now = has(choice, first + i);
                 if (now == (chosen[first + i] != 0)) continue;
                 chosen[first + i] = now;
-                covariance.change(now, *kernels, row + i * grid.step, plane.width,
+                covariance.change(now, *kernels, row + i * grid.step, stride,
                                   survey.means[first + i]);
             }
-            if (grid.is_last_row(plane, y)) covariance.end_plane(*kernels);
         });
+        covariance.end(*kernels);
     }
 
     double variance_of(const Choice &choice) {
@@ -108,10 +107,7 @@ struct WhiteEstimate {
     double sigma() {
         survey.make(*kernels, grid);
         begin();
-        double variance = kStart * kStart * grid.task->start * grid.task->start;
-        if (!(variance > 0) || !is_enough(count(weakly_textured(variance)))) {
-            variance = variance_of(kAll);
-        }
+        double variance = variance_of(kAll);
         for (int round = 0; round < kRounds; round++) {
             const Choice weak = weakly_textured(variance);
             if (!is_enough(count(weak))) break;
@@ -123,52 +119,25 @@ struct WhiteEstimate {
     }
 };
 
-WhiteEstimate *make(const Kernels &kernels, const PatchGrid &grid, Memory &memory) {
+}  // namespace
+
+struct WhiteEstimate {
+    Rounds rounds;
+};
+
+WhiteEstimate *make_white(const Kernels &kernels, const WhiteTask *task, Memory &memory) {
     WhiteEstimate *estimate = memory.take<WhiteEstimate>(1);
-    WhiteEstimate made = {kernels.noise, grid, {}, nullptr, 0, {}};
+    const PatchGrid grid = choose_grid(task);
+    Rounds made = {kernels.noise, grid, {}, nullptr, 0, {}};
     made.survey.take_memory(grid, memory);
     made.chosen = memory.take<uint8_t>(grid.count);
     made.covariance.take_memory(grid.patch, memory);
-    if (estimate != nullptr) *estimate = made;
+    if (estimate != nullptr) estimate->rounds = made;
     return estimate;
 }
 
-bool is_sound(const nlnet_white_task *task, bool with_values) {
-    if (task == nullptr || task->planes == nullptr || task->count < 1 ||
-        task->count > kMostPlanes || task->low != task->low || task->high != task->high ||
-        !(task->start >= 0) || !is_finite(task->start)) {
-        return false;
-    }
-    for (int64_t i = 0; i < task->count; i++) {
-        const nlnet_plane &plane = task->planes[i];
-        if (plane.height < 1 || plane.height > kMostSide || plane.width < 1 ||
-            plane.width > kMostSide || (with_values && plane.data == nullptr)) {
-            return false;
-        }
-    }
-    return true;
+double white_sigma(WhiteEstimate *estimate) {
+    return estimate->rounds.sigma();
 }
 
-}  // namespace
 }  // namespace nlnet
-
-using namespace nlnet;
-
-nlnet_status nlnet_estimate_white(const nlnet_white_task *task, nlnet_set set, void *memory,
-                                  size_t *size, double *sigma) {
-    if (!is_sound(task, memory != nullptr) || (memory != nullptr && sigma == nullptr)) {
-        return NLNET_BAD_ARGUMENT;
-    }
-    const Kernels *kernels = kernels_of(set == NLNET_BEST ? nlnet_best_set() : set);
-    if (kernels == nullptr) return NLNET_NO_SUCH_SET;
-    const PatchGrid grid = choose_grid(task);
-    if (grid.count == 0) return NLNET_TOO_SMALL;
-    WhiteEstimate *estimate = nullptr;
-    const nlnet_status status = make_in(
-        memory, size, &estimate, [&](Memory &pieces) { return make(*kernels, grid, pieces); });
-    if (status == NLNET_OK && memory != nullptr) {
-        const DefaultArithmetic arithmetic;
-        *sigma = estimate->sigma();
-    }
-    return status;
-}

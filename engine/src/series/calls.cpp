@@ -36,7 +36,8 @@ using namespace nlnet;
 
 nlnet_status nlnet_align(nlnet_set set, const nlnet_align_task *task, void *memory, size_t *size) {
     if (task == nullptr || !is_page(task->height, task->width)) return NLNET_BAD_ARGUMENT;
-    if (memory != nullptr && !(task->reference && task->other && task->field && task->fits)) {
+    if (memory != nullptr && !(task->reference && task->other && task->noisy && task->other_noisy &&
+                               task->field && task->fits)) {
         return NLNET_BAD_ARGUMENT;
     }
     return call<AlignedPages>(set, *task, memory, size, &SeriesKernels::align_scratch,
@@ -50,9 +51,22 @@ nlnet_status nlnet_merge(nlnet_set set, const nlnet_merge_task *task, void *memo
         return NLNET_BAD_ARGUMENT;
     }
     if (memory != nullptr && !(task->noisy && task->guide && task->merged && task->left &&
-                               (task->neighbours || task->count == 0))) {
+                               task->removed && (task->neighbours || task->count == 0))) {
         return NLNET_BAD_ARGUMENT;
     }
     return call<MergedPages>(set, *task, memory, size, &SeriesKernels::merge_scratch,
                              &SeriesKernels::merge);
+}
+
+nlnet_status nlnet_keep(nlnet_set set, const nlnet_keep_task *task, void *memory, size_t *size) {
+    if (task == nullptr || !is_page(task->height, task->width)) return NLNET_BAD_ARGUMENT;
+    if ((task->channels != 1 && task->channels != 3) || task->first < 0 ||
+        task->last < task->first || task->last > task->height) {
+        return NLNET_BAD_ARGUMENT;
+    }
+    if (memory != nullptr && !(task->noisy && task->merged && task->removed && task->kept)) {
+        return NLNET_BAD_ARGUMENT;
+    }
+    return call<KeptPages>(set, *task, memory, size, &SeriesKernels::keep_scratch,
+                           &SeriesKernels::keep);
 }

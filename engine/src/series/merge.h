@@ -2,169 +2,70 @@
 //
 // The guides, denoised pages, tell how well a neighbour fits. Over 7x7 pixels, they hardly err in
 // the mean. So what the means differ by, m, is a change of brightness if it is large, and the share
-// m^2 / (m^2 + c) of it is taken from the neighbour. d is the mean squared difference of the guides
-// without that, in units of the noise's variance, the square of the mean of it counted once more,
-// several times, and so is a large second difference of what is taken. Guides err more in texture
-// than in smooth areas, and the two neighbours that fit best tell how much. So d is measured in t,
-// twice the mean of the two least d, within limits, and a neighbour has the weight
-// 1 / ((1 + r^2) (1 + (r / 4)^4)) with r = d / t.
+// m^2 / (m^2 + c) of it is taken from the neighbour. The change may add to the brightness or
+// multiply it; the better either fits, the more of the change multiplies. d is the mean squared
+// difference of the guides after that, in units of the noise's variance, the square of the mean of
+// it counted once more, several times, and so is a large second difference of what is taken. Guides
+// err more in texture than in smooth areas, and the two neighbours that fit best tell how much. So
+// d is measured in t, twice the mean of the two least d, within limits, and a neighbour has the
+// weight 1 / ((1 + r^2) (1 + (r / 4)^4)) with r = d / t, less if its noise is made stronger.
 #pragma once
 
-#include "field.h"
+#include "tiles.h"
 
 namespace nlnet {
 namespace NLNET_SET {
 namespace {
 
-constexpr int kRadius = 3;          // of the windows that differences are averaged over
-constexpr int kHalo = 2 * kRadius;  // of the differences that a tile needs
-constexpr int kMergeRows = 64, kMergeColumns = 128;     // of a tile
-constexpr float kLeastError = 0.1f, kMostError = 0.6f;  // t: beyond, a neighbour shows other things
-constexpr float kFar = 1e6f;                            // d where a neighbour shows nothing
+constexpr float kLeastError = 0.1f, kMostError = 1.0f;  // t: beyond, a neighbour shows other things
 constexpr float kMeans = 4;         // how often the square of the mean difference counts
 constexpr float kChange = 0.05f;    // c: square of a change of which half is taken
 constexpr float kMostTypical = 10;  // d that is counted among the least
+constexpr float kDark = 0.5f;       // mean below which a factor is not known
+constexpr float kMostFactor = 2;    // by which brightness is multiplied; at least its inverse
 
-constexpr int64_t kWideRows = kMergeRows + 2 * kHalo;
-constexpr int64_t kWideColumns = kMergeColumns + 2 * kHalo;
-constexpr int64_t kWide = kWideRows * kWideColumns;
+// The means of a window.
+struct Window {
+    float shift, bright, squares, cross, power;
 
-// Catmull and Rom's kernel, made a little sharper, as image libraries have it.
-static NLNET_ALWAYS_INLINE void cubic_weights(float share, float *weights) {
-    constexpr float a = -0.75f;
-    const float before = 1 + share, rest = 1 - share;
-    weights[0] = ((a * before - 5 * a) * before + 8 * a) * before - 4 * a;
-    weights[1] = ((a + 2) * share - (a + 3)) * share * share + 1;
-    weights[2] = ((a + 2) * rest - (a + 3)) * rest * rest + 1;
-    weights[3] = 1 - weights[0] - weights[1] - weights[2];
-}
-
-// Where a pixel of the page is in a neighbour, and the weights of the 4x4 pixels around.
-struct Tap {
-    int64_t top, left;
-    float y[4], x[4];
-    bool outside;  // the neighbour does not show it
-    bool inner;    // all pixels around are inside
+    // The mean squared difference, the neighbour multiplied by 1 + scale, so that a change is taken
+    // from its mean.
+    NLNET_ALWAYS_INLINE float apart(float change, float scale) const {
+        const float rest = -change - scale * bright;
+        const float d = squares + scale * (2 * cross + scale * power) +
+                        rest * (rest + 2 * (shift + scale * bright));
+        return d > 0 ? d : 0;
+    }
 };
 
-static NLNET_ALWAYS_INLINE Tap tap_at(int64_t height, int64_t width, float y, float x) {
-    Tap tap;
-    // NaN is outside, too.
-    tap.outside = !(y > -0.5f && x > -0.5f && y < float(height) - 0.5f && x < float(width) - 0.5f);
-    if (tap.outside) y = x = 0;
-    const Between v = between(y), u = between(x);
-    cubic_weights(v.share, tap.y);
-    cubic_weights(u.share, tap.x);
-    tap.top = v.first - 1;
-    tap.left = u.first - 1;
-    tap.inner = tap.top >= 0 && tap.left >= 0 && tap.top + 4 <= height && tap.left + 4 <= width;
-    return tap;
-}
-
-static NLNET_ALWAYS_INLINE float sample(const float *plane, int64_t height, int64_t width,
-                                        const Tap &tap) {
-    float sum = 0;
-    if (tap.inner) {
-        const float *from = plane + tap.top * width + tap.left;
-        for (int i = 0; i < 4; ++i, from += width) {
-            sum += tap.y[i] * ((tap.x[0] * from[0] + tap.x[1] * from[1]) +
-                               (tap.x[2] * from[2] + tap.x[3] * from[3]));
-        }
-        return sum;
+// The change of a neighbour's brightness around every pixel, and what is left of the differences.
+static void explain(const MergeTile &tile, int number, int64_t rows, int64_t columns) {
+    for (int what = 0; what < kShown; ++what) {
+        average(tile.shown[what], rows, columns, tile.lines, tile.means[what]);
     }
-    for (int i = 0; i < 4; ++i) {
-        const float *from = plane + clamped(tap.top + i, height) * width;
-        float line = 0;
-        for (int j = 0; j < 4; ++j) line += tap.x[j] * from[clamped(tap.left + j, width)];
-        sum += tap.y[i] * line;
-    }
-    return sum;
-}
-
-// Means over 7x7 pixels of a tile with its halo; the result has a halo smaller by the radius.
-// Both have rows of kWideColumns; the first element is the upper left corner of each.
-static void average(const float *from, int64_t rows, int64_t columns, float *lines, float *to) {
-    constexpr int across = 2 * kRadius + 1;
-    for (int64_t y = 0; y < rows + 2 * kRadius; ++y) {
-        const float *in = from + y * kWideColumns;
-        float *out = lines + y * kWideColumns;
-        for (int64_t x = 0; x < columns; ++x) {
-            float sum = in[x];
-            for (int i = 1; i < across; ++i) sum += in[x + i];
-            out[x] = sum;
-        }
-    }
+    float *apart = tile.differences + number * kWide, *changes = tile.changes + number * kWide;
+    float *scales = tile.scales + number * kWide, *brightness = tile.brightness + number * kWide;
     for (int64_t y = 0; y < rows; ++y) {
-        const float *in = lines + y * kWideColumns;
-        float *out = to + y * kWideColumns;
-        for (int64_t x = 0; x < columns; ++x) {
-            float sum = in[x];
-            for (int i = 1; i < across; ++i) sum += in[x + i * kWideColumns];
-            out[x] = sum * (1.0f / (across * across));
-        }
-    }
-}
-
-struct MergeTile {
-    int64_t top, left, rows, columns;
-    float *moved;             // (count, channels, kMergeRows, kMergeColumns)
-    float *differences;       // (count, kWideRows, kWideColumns): d, with a halo of the radius
-    float *changes;           // the same: of brightness, to be subtracted
-    float *squares, *shifts;  // (kWideRows, kWideColumns): of the guides, squared and as they are
-    float *lines, *means;     // the same: sums, and means over the windows
-};
-
-static NLNET_ALWAYS_INLINE MergeTile lay_out(const MergedPages &pages, Memory &memory) {
-    MergeTile tile = {};
-    tile.moved = memory.take<float>(pages.count, pages.channels, kMergeRows * kMergeColumns);
-    tile.differences = memory.take<float>(pages.count, kWide);
-    tile.changes = memory.take<float>(pages.count, kWide);
-    tile.squares = memory.take<float>(kWide);
-    tile.shifts = memory.take<float>(kWide);
-    tile.lines = memory.take<float>(kWide);
-    tile.means = memory.take<float>(kWide);
-    return tile;
-}
-
-// Move a neighbour to the page: its noisy pixels, and the differences of the guides.
-static void move(const MergedPages &pages, int number, const MergeTile &tile) {
-    const nlnet_neighbour &neighbour = pages.neighbours[number];
-    const int64_t height = pages.height, width = pages.width, plane = height * width;
-    const Grid2 grid = grid_of(height, width);
-    const Vector2 *field = reinterpret_cast<const Vector2 *>(neighbour.field);
-    for (int64_t j = 0; j < tile.rows + 2 * kHalo; ++j) {
-        const int64_t y = clamped(tile.top - kHalo + j, height);
-        const Between row = between((float(y) - 3.5f) * (1.0f / kBlock));
-        float *squares = tile.squares + j * kWideColumns, *shifts = tile.shifts + j * kWideColumns;
-        for (int64_t i = 0; i < tile.columns + 2 * kHalo; ++i) {
-            const int64_t x = clamped(tile.left - kHalo + i, width);
-            const Between column = between((float(x) - 3.5f) * (1.0f / kBlock));
-            const Vector2 motion = interpolate(grid, field, row, column);
-            const Tap tap = tap_at(height, width, float(y) + motion.y, float(x) + motion.x);
-            const bool inside =
-                j >= kHalo && j < kHalo + tile.rows && i >= kHalo && i < kHalo + tile.columns;
-            float sum = 0, shift = 0;
-            for (int channel = 0; channel < pages.channels; ++channel) {
-                const int64_t at = channel * plane;
-                const float guide =
-                    neighbour.gain * sample(neighbour.guide + at, height, width, tap) +
-                    neighbour.offset;
-                const float apart = guide - pages.guide[at + y * width + x];
-                sum += apart * apart;
-                shift += apart;
-                if (inside) {
-                    tile.moved[((number * pages.channels + channel) * kMergeRows + j - kHalo) *
-                                   kMergeColumns +
-                               i - kHalo] =
-                        neighbour.gain * sample(neighbour.noisy + at, height, width, tap) +
-                        neighbour.offset;
-                }
-            }
-            sum *= 1.0f / float(pages.channels);
-            // NaN, where the neighbour has nothing, is far away as well.
-            const bool there = !tap.outside && sum < kFar;
-            squares[i] = there ? sum : kFar;
-            shifts[i] = there ? shift * (1.0f / float(pages.channels)) : 0;
+        for (int64_t x = y * kWideColumns; x < y * kWideColumns + columns; ++x) {
+            const Window window = {tile.means[kShift][x], tile.means[kBright][x],
+                                   tile.means[kSquares][x], tile.means[kCross][x],
+                                   tile.means[kPower][x]};
+            const float squared = window.shift * window.shift;
+            const float rest = window.shift * (kChange / (squared + kChange));
+            const float change = window.shift - rest, bright = window.bright + tile.base;
+            const float least = bright < bright - change ? bright : bright - change;
+            float factor = least > kDark ? 1 - change / bright : 1;
+            factor = factor > kMostFactor       ? kMostFactor
+                     : factor < 1 / kMostFactor ? 1 / kMostFactor
+                                                : factor;
+            const float added = window.apart(change, 0);
+            const float multiplied = window.apart(change, factor - 1);
+            const float left = added * added, right = multiplied * multiplied;
+            const float scale = (factor - 1) * (left / (left + right + 1e-9f));
+            changes[x] = change;
+            scales[x] = scale;
+            brightness[x] = bright;
+            apart[x] = window.apart(change, scale) + kMeans * (rest * rest);
         }
     }
 }
@@ -180,81 +81,87 @@ static void order(const MergedPages &pages, const MergeTile &tile, int64_t rows,
                 second = d < least ? least : d < second ? d : second;
                 least = d < least ? d : least;
             }
-            tile.squares[at] = pages.count == 1 ? least : 0.5f * (least + second);
+            tile.shown[kSquares][at] = pages.count == 1 ? least : 0.5f * (least + second);
         }
     }
+}
+
+static void merge_pixel(const MergedPages &pages, const MergeTile &tile, int64_t j, int64_t i,
+                        float allowed) {
+    const int64_t at = (tile.top + j) * pages.width + tile.left + i;
+    const int64_t middle = (j + kRadius) * kWideColumns + i + kRadius;
+    float sums[3] = {}, weights = 1, variance = 1;
+    for (int channel = 0; channel < pages.channels; ++channel) {
+        sums[channel] = pages.noisy[channel * pages.height * pages.width + at];
+    }
+    for (int number = 0; number < pages.count; ++number) {
+        const int64_t here = number * kWide + middle;
+        // A change of brightness is smooth: what is there in one page only bends it.
+        const float *change = tile.changes + here;
+        const float along = 2 * *change - change[-kRadius] - change[kRadius];
+        const float down =
+            2 * *change - change[-kRadius * kWideColumns] - change[kRadius * kWideColumns];
+        const float bend = along * along + down * down;
+        const float d =
+            tile.differences[here] + kMeans * (bend * (bend * bend / (1 + bend * bend)));
+        const float ratio = d / allowed, squared = ratio * ratio;
+        // Noise that is made stronger counts less.
+        const float scale = tile.scales[here];
+        const float factor = pages.neighbours[number].gain * (1 + scale), power = factor * factor;
+        const float weight =
+            1 / ((1 + squared) * (1 + squared * squared * (1.0f / 256)) * (power > 1 ? power : 1));
+        const float taken = *change + scale * tile.brightness[here];
+        weights += weight;
+        variance += weight * weight * power;
+        const float *moved = tile.moved + number * pages.channels * kMergeRows * kMergeColumns +
+                             j * kMergeColumns + i;
+        for (int channel = 0; channel < pages.channels; ++channel) {
+            sums[channel] +=
+                weight * ((1 + scale) * moved[channel * kMergeRows * kMergeColumns] - taken);
+        }
+    }
+    const float own = 1 / weights;
+    for (int channel = 0; channel < pages.channels; ++channel) {
+        pages.merged[channel * pages.height * pages.width + at] = sums[channel] * own;
+    }
+    const float left = variance * (own * own), removed = left + 1 - 2 * own;
+    pages.left[at] = __builtin_sqrtf(left);
+    pages.removed[at] = removed > 0 ? __builtin_sqrtf(removed) : 0;
 }
 
 static void merge_tile(const MergedPages &pages, const MergeTile &tile) {
     const int64_t wide_rows = tile.rows + 2 * kRadius, wide_columns = tile.columns + 2 * kRadius;
     for (int number = 0; number < pages.count; ++number) {
         move(pages, number, tile);
-        float *apart = tile.differences + number * kWide;
-        float *changes = tile.changes + number * kWide;
-        average(tile.squares, wide_rows, wide_columns, tile.lines, apart);
-        average(tile.shifts, wide_rows, wide_columns, tile.lines, tile.means);
-        for (int64_t y = 0; y < wide_rows; ++y) {
-            for (int64_t x = y * kWideColumns; x < y * kWideColumns + wide_columns; ++x) {
-                const float shift = tile.means[x], squared = shift * shift;
-                const float rest = shift * (kChange / (squared + kChange));
-                changes[x] = shift - rest;
-                apart[x] += (1 + kMeans) * (rest * rest) - squared;
-            }
-        }
+        explain(tile, number, wide_rows, wide_columns);
     }
     order(pages, tile, wide_rows, wide_columns);
-    average(tile.squares, tile.rows, tile.columns, tile.lines, tile.means);
+    float *typical = tile.means[kSquares];
+    average(tile.shown[kSquares], tile.rows, tile.columns, tile.lines, typical);
     for (int64_t j = 0; j < tile.rows; ++j) {
         for (int64_t i = 0; i < tile.columns; ++i) {
-            const int64_t at = (tile.top + j) * pages.width + tile.left + i;
-            const int64_t inside = j * kMergeColumns + i;
-            const float typical = 2 * tile.means[j * kWideColumns + i];
-            const float allowed = typical < kLeastError  ? kLeastError
-                                  : typical > kMostError ? kMostError
-                                                         : typical;
-            const int64_t middle = (j + kRadius) * kWideColumns + i + kRadius;
-            const float *apart = tile.differences + middle, *changes = tile.changes + middle;
-            float sums[3] = {}, weights = 1, variance = 1;
-            for (int channel = 0; channel < pages.channels; ++channel) {
-                sums[channel] = pages.noisy[channel * pages.height * pages.width + at];
-            }
-            for (int number = 0; number < pages.count; ++number) {
-                // Noise that the gain makes stronger counts less.
-                const float gain = pages.neighbours[number].gain, power = gain * gain;
-                // A change of brightness is smooth: what is there in one page only bends it.
-                const float *change = changes + number * kWide;
-                const float along = 2 * *change - change[-kRadius] - change[kRadius];
-                const float down =
-                    2 * *change - change[-kRadius * kWideColumns] - change[kRadius * kWideColumns];
-                const float bend = along * along + down * down;
-                const float d =
-                    apart[number * kWide] + kMeans * (bend * (bend * bend / (1 + bend * bend)));
-                const float ratio = d / allowed, squared = ratio * ratio;
-                const float weight = 1 / ((1 + squared) * (1 + squared * squared * (1.0f / 256)) *
-                                          (power > 1 ? power : 1));
-                weights += weight;
-                variance += weight * weight * power;
-                const float *moved =
-                    tile.moved + number * pages.channels * kMergeRows * kMergeColumns + inside;
-                for (int channel = 0; channel < pages.channels; ++channel) {
-                    sums[channel] +=
-                        weight * (moved[channel * kMergeRows * kMergeColumns] - *change);
-                }
-            }
-            for (int channel = 0; channel < pages.channels; ++channel) {
-                pages.merged[channel * pages.height * pages.width + at] = sums[channel] / weights;
-            }
-            pages.left[at] = __builtin_sqrtf(variance) / weights;
+            const float twice = 2 * typical[j * kWideColumns + i];
+            merge_pixel(pages, tile, j, i,
+                        twice < kLeastError  ? kLeastError
+                        : twice > kMostError ? kMostError
+                                             : twice);
         }
     }
 }
 
 static void merge(const MergedPages &pages, Memory &memory) {
     MergeTile tile = lay_out(pages, memory);
+    const int64_t plane = pages.height * pages.width;
     for (tile.top = pages.first; tile.top < pages.last; tile.top += kMergeRows) {
         tile.rows = smaller_of(kMergeRows, pages.last - tile.top);
         for (tile.left = 0; tile.left < pages.width; tile.left += kMergeColumns) {
             tile.columns = smaller_of(kMergeColumns, pages.width - tile.left);
+            const float *middle = pages.guide + (tile.top + tile.rows / 2) * pages.width +
+                                  tile.left + tile.columns / 2;
+            tile.base = 0;
+            for (int channel = 0; channel < pages.channels; ++channel) {
+                tile.base += middle[channel * plane] * (1.0f / float(pages.channels));
+            }
             merge_tile(pages, tile);
         }
     }

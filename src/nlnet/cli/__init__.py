@@ -1,8 +1,19 @@
-"""The command line: ``nlnet COMMAND``.
+"""Remove noise from grayscale and color images.
 
-Only the standard library is imported here and in what commands say about themselves; whatever
-takes time to load is imported when a command runs.
+Examples
+--------
+  nlnet denoise noisy.png -o clean.png               denoise one image
+  nlnet denoise photos/ -o cleaned/ --sigma 25       denoise all images of a folder
+  nlnet noise photo.jpg                              report what kind of noise it has
+  nlnet serve                                        do it in the browser
+  nlnet models                                       list the models that come with nlnet
+  nlnet evaluate photos/ --sigma 25 --model gray-5x5 measure PSNR, SSIM and time
+
+'nlnet COMMAND --help' says more about a command.
 """
+
+# Only the standard library is imported here and by the modules of the commands; whatever takes time
+# to load is imported when a command runs.
 
 from __future__ import annotations
 
@@ -36,35 +47,26 @@ from nlnet.errors import NLNetError, cannot
 
 EXIT_INTERRUPTED = 130
 
-_COMMANDS = (
-    denoise,
-    noise,
-    compare,
-    serve,
-    evaluate,
-    models,
-    import_model,
-    export,
-    add_noise,
-    train,
-    curves,
-    inspect_model,
-    completion,
-)
+_COMMANDS = {
+    "denoise": denoise,
+    "noise": noise,
+    "compare": compare,
+    "serve": serve,
+    "evaluate": evaluate,
+    "models": models,
+    "import": import_model,
+    "export": export,
+    "add-noise": add_noise,
+    "train": train,
+    "curves": curves,
+    "inspect": inspect_model,
+    "completion": completion,
+}
+"""The modules of all commands; the docstring of each is its help."""
+
+_EXAMPLES = "Examples\n--------\n"
 _OWN_SIGNALS = (serve, train)
 """Commands that end in their own way when they are told to."""
-
-_EPILOG = """\
-examples:
-  nlnet denoise noisy.png -o clean.png               denoise one image
-  nlnet denoise photos/ -o cleaned/ --sigma 25       denoise all images of a folder
-  nlnet noise photo.jpg                              report what kind of noise it has
-  nlnet serve                                        do it in the browser
-  nlnet models                                       list the models that come with nlnet
-  nlnet evaluate photos/ --sigma 25 --model gray-5x5 measure PSNR, SSIM and time
-
-'nlnet COMMAND --help' says more about a command.
-"""
 
 
 class _Version(argparse.Action):
@@ -79,10 +81,11 @@ class _Version(argparse.Action):
 
 def build_parser() -> Parser:
     """Return the parser of the whole command line."""
+    description, _, examples = (__doc__ or "").partition(_EXAMPLES)
     parser = Parser(
         prog="nlnet",
-        description="Remove noise from grayscale and color images.",
-        epilog=_EPILOG,
+        description=description,
+        epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -90,12 +93,14 @@ def build_parser() -> Parser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     parser.actions = []
-    for command in _COMMANDS:
+    for name, command in _COMMANDS.items():
+        summary, _, rest = (command.__doc__ or "").partition(".\n\n")
+        description, _, examples = rest.partition(_EXAMPLES)
         added = commands.add_parser(
-            command.NAME,
-            help=command.SUMMARY,
-            description=command.DESCRIPTION,
-            epilog=command.EPILOG,
+            name,
+            help=summary[:1].lower() + summary[1:],
+            description=description,
+            epilog=f"examples:\n{examples}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         parser.actions += add_arguments(added, command.ARGUMENTS)

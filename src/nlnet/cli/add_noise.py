@@ -1,4 +1,14 @@
-"""``nlnet add-noise``: noisy test images, reproducible from their seed."""
+"""Add noise to an image, for tests.
+
+Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
+rounded and kept in the data range, signed and 32-bit ones in what their type holds; floating values
+(TIFF, npy) are neither, as in experiments.
+
+Examples
+--------
+  nlnet add-noise clean.png -o noisy.png --sigma 25
+  nlnet add-noise clean.tif -o noisy.tif --sigma 10 --seed 3
+"""
 
 from __future__ import annotations
 
@@ -9,18 +19,6 @@ from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, SIGMA, argument,
 from nlnet.cli.output import check_output
 from nlnet.cli.writing import WRITING, writing_options
 
-NAME = "add-noise"
-SUMMARY = "add noise to an image, for tests"
-DESCRIPTION = """\
-Add white Gaussian noise to an image. Depth, transparency and metadata are kept. Whole numbers are
-rounded and kept in the data range, signed and 32-bit ones in what their type holds; floating values
-(TIFF, npy) are neither, as in experiments.
-"""
-EPILOG = """\
-examples:
-  nlnet add-noise clean.png -o noisy.png --sigma 25
-  nlnet add-noise clean.tif -o noisy.tif --sigma 10 --seed 3
-"""
 ARGUMENTS = (
     argument("input IN", "clean image", Path),
     argument("-o --output OUT", "noisy image to write", Path, required=True),

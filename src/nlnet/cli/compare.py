@@ -1,4 +1,15 @@
-"""``nlnet compare``: images side by side, with zoomed details and figures."""
+"""Show images side by side, with PSNR and SSIM.
+
+Show images side by side, each with an enlarged detail, and their PSNR and SSIM compared with the
+first one, which is the clean image. PSNR and SSIM are also printed; for stacks, the means over all
+pages.
+
+Examples
+--------
+  nlnet compare clean.png noisy.png denoised.png -o figure.png
+  nlnet compare clean.tif noisy.tif ours.tif theirs.tif -o figure.png --crop 310,120
+  nlnet compare clean-stack.tif stack.tif -o figure.png --page 4 --data-range 4095
+"""
 
 from __future__ import annotations
 
@@ -13,19 +24,6 @@ from nlnet.cli.messages import table
 from nlnet.cli.output import check_figure
 from nlnet.errors import InputError
 
-NAME = "compare"
-SUMMARY = "show images side by side, with PSNR and SSIM"
-DESCRIPTION = """\
-Show images side by side, each with an enlarged detail, and their PSNR and SSIM compared with the
-first one, which is the clean image. PSNR and SSIM are also printed; for stacks, the means over all
-pages.
-"""
-EPILOG = """\
-examples:
-  nlnet compare clean.png noisy.png denoised.png -o figure.png
-  nlnet compare clean.tif noisy.tif ours.tif theirs.tif -o figure.png --crop 310,120
-  nlnet compare clean-stack.tif stack.tif -o figure.png --page 4 --data-range 4095
-"""
 ARGUMENTS = (
     argument("clean CLEAN", "the clean image", Path),
     argument("others IMAGE", "the noisy image and results", Path, nargs="+"),

@@ -1,7 +1,16 @@
-"""``nlnet completion``: commands, options, models and files by the Tab key.
+"""Print a completion script for your shell.
 
-shtab turns the parser into a script of the shell, once: Tab then starts no Python, as it would with
-argcomplete, and the script needs neither shtab nor a hook in the shell.
+Print a script that lets your shell complete commands, options, models and file names. It contains
+the models of this version of nlnet, so print it again after an update. Printing it needs shtab (pip
+install 'nlnet[completion]'); the script itself needs nothing.
+
+Examples
+--------
+  nlnet completion bash > ~/.local/share/bash-completion/completions/nlnet
+  nlnet completion zsh > "${fpath[1]}/_nlnet"
+  nlnet completion fish > ~/.config/fish/completions/nlnet.fish
+
+It works in new shells. To try it in this one: source <(nlnet completion bash)
 """
 
 from __future__ import annotations
@@ -10,30 +19,19 @@ import argparse
 from pathlib import Path
 
 from nlnet.cli.arguments import argument
-from nlnet.cli.extras import needs_extra
+from nlnet.cli.output import needs_extra
 
 SHELLS = ("bash", "zsh", "fish")
 
-NAME = "completion"
-SUMMARY = "print a completion script for your shell"
-DESCRIPTION = """\
-Print a script that lets your shell complete commands, options, models and file names. It contains
-the models of this version of nlnet, so print it again after an update. Printing it needs shtab (pip
-install 'nlnet[completion]'); the script itself needs nothing.
-"""
-EPILOG = """\
-examples:
-  nlnet completion bash > ~/.local/share/bash-completion/completions/nlnet
-  nlnet completion zsh > "${fpath[1]}/_nlnet"
-  nlnet completion fish > ~/.config/fish/completions/nlnet.fish
-
-It works in new shells. To try it in this one: source <(nlnet completion bash)
-"""
 ARGUMENTS = (argument("shell SHELL", "bash, zsh or fish", choices=SHELLS),)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the script."""
+    """Print the script.
+
+    shtab turns the parser into a script of the shell, once: Tab then starts no Python, as it would
+    with argcomplete, and the script needs neither shtab nor a hook in the shell.
+    """
     from nlnet.cli import build_parser
 
     with needs_extra("completion", "shtab"):

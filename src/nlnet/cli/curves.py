@@ -1,4 +1,13 @@
-"""``nlnet curves``: training curves of one or several runs."""
+"""Draw training curves.
+
+Draw the training curves of one or several runs of 'nlnet train', over time and over epochs. It
+needs matplotlib: pip install 'nlnet[plot]'.
+
+Examples
+--------
+  nlnet curves runs/toy -o toy.png
+  nlnet curves runs/gray-5x5-s25 runs/gray-5x5-s25-lbfgs -o adam-lbfgs.pdf
+"""
 
 from __future__ import annotations
 
@@ -7,23 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import argument
-from nlnet.cli.drawing import DRAWING, write_drawing
+from nlnet.cli.output import DRAWING, write_drawing
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME = "curves"
-SUMMARY = "draw training curves"
-DESCRIPTION = """\
-Draw the training curves of one or several runs of 'nlnet train', over time and over epochs. It
-needs matplotlib: pip install 'nlnet[plot]'.
-"""
-EPILOG = """\
-examples:
-  nlnet curves runs/toy -o toy.png
-  nlnet curves runs/gray-5x5-s25 runs/gray-5x5-s25-lbfgs -o adam-lbfgs.pdf
-"""
 ARGUMENTS = (
     argument("runs RUN", "folder of a run, or a log.jsonl", Path, nargs="+"),
     *DRAWING,

@@ -1,37 +1,12 @@
-"""``nlnet denoise``: image files in, image files out."""
+"""Remove noise from image files.
 
-from __future__ import annotations
-
-import argparse
-import glob
-import os
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from nlnet.cli.denoise_folder import SEPARATORS, denoise_many
-from nlnet.cli.denoise_options import ARGUMENTS as ARGUMENTS
-from nlnet.cli.denoise_options import settings_of
-from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume
-from nlnet.cli.messages import outcome_lines
-from nlnet.cli.output import check_figure, check_output
-from nlnet.cli.streams import STREAM, files_of, uses_streams
-from nlnet.cli.writing import check_writes_images
-from nlnet.errors import InputError
-
-if TYPE_CHECKING:
-    from nlnet.files.settings import Settings
-
-NAME = "denoise"
-SUMMARY = "remove noise from image files"
-DESCRIPTION = """\
 Remove noise from images: PNG, JPEG, WebP, AVIF, HEIC, JPEG XL, GIF, BMP, TIFF (also stacks), FITS,
 PGM, PPM and npy. Bit depth, transparency, color profile, EXIF and resolution are kept. Raw files of
 cameras are denoised before they are developed. Images of any size in zarr folders and OME-TIFF
 files are denoised block by block, on this machine or on a Dask cluster.
-"""
-EPILOG = """\
-examples:
+
+Examples
+--------
   nlnet denoise noisy.png -o clean.png
   nlnet denoise noisy.png -o clean.png --sigma 25 --preview look.png
   nlnet denoise scan.tif -o scan-clean.tif --sigma 10 --quality best
@@ -57,6 +32,28 @@ it, the kind and strength of the noise are estimated for every file, and reporte
 a folder, files that exist there are skipped, so an interrupted run continues where it stopped.
 'nlnet models' lists the models; from a family, the one trained for the nearest sigma is used.
 """
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nlnet.cli.denoise_folder import SEPARATORS, denoise_many
+from nlnet.cli.denoise_options import ARGUMENTS as ARGUMENTS
+from nlnet.cli.denoise_options import settings_of
+from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume
+from nlnet.cli.messages import outcome_lines
+from nlnet.cli.output import check_figure, check_output
+from nlnet.cli.streams import STREAM, files_of, uses_streams
+from nlnet.cli.writing import check_writes_images
+from nlnet.errors import InputError
+
+if TYPE_CHECKING:
+    from nlnet.files.settings import Settings
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,7 +89,7 @@ def _means_folder(arguments: argparse.Namespace) -> bool:
 def _denoise_one(
     source: Path, target: Path, settings: Settings, arguments: argparse.Namespace
 ) -> None:
-    from nlnet.cli.progress import share_bar
+    from nlnet.cli.messages import share_bar
     from nlnet.files.one_file import denoise_file
 
     preview, error = arguments.preview, arguments.error

@@ -65,7 +65,7 @@ def _denoise_plan(
     arguments: argparse.Namespace,
     work: Callable[..., Iterator[FileReport]],
 ) -> int:
-    from nlnet.cli.progress import file_bar
+    from nlnet.cli.messages import file_bar
     from nlnet.files.many_files import FileReport, split_jobs
     from nlnet.files.plan import make_plan
     from nlnet.files.series import FILES

@@ -47,6 +47,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         sigma_map=arguments.sigma.absolute() if mapped else None,
         mask=None if mask is None else mask.absolute(),
         noise=_noise(arguments.noise),
+        hot_pixels=arguments.hot_pixels or None,
         writing=writing_options(arguments),
         development=made_of(Development, arguments),
     )

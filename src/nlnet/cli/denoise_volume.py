@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.extras import needs_extra
 from nlnet.cli.messages import outcome_lines
-from nlnet.cli.output import check_folder, check_output
+from nlnet.cli.output import check_folder, check_output, needs_extra
 from nlnet.errors import FileError, InputError
 from nlnet.files.volume_paths import ZARR_FILES, is_tiff, is_zarr
 
@@ -41,27 +40,24 @@ def means_volume(arguments: argparse.Namespace) -> bool:
 def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> None:
     """Denoise a zarr folder or a TIFF file, block by block."""
     source, target = Path(arguments.inputs[0]), Path(arguments.output)
-    for option in ("preview", "error"):
-        if getattr(arguments, option) is not None:
+    refused = {
+        "--preview": arguments.preview,
+        "--error": arguments.error,
+        "--mask": settings.mask,
+        "--sigma with a map": settings.sigma_map,
+    }
+    for option, given in refused.items():
+        if given is not None:
             raise InputError(
-                f"--{option} is for one image in memory, but not for zarr or work on a cluster."
+                f"{option} is for images in memory, but not for zarr or work on a cluster; "
+                "nlnet.dask.denoise takes masks and maps of sigma."
             )
-    if settings.mask is not None:
-        raise InputError(
-            "--mask is for images in memory, but not for zarr or work on a cluster; write NaN into "
-            "a floating array, or give nlnet.dask.denoise a mask."
-        )
-    if settings.sigma_map is not None:
-        raise InputError(
-            "--sigma with a map is for images in memory, but not for zarr or work on a cluster; "
-            "give nlnet.dask.denoise a map."
-        )
     _check_output(target, overwrite=arguments.overwrite, source=source)
     with needs_extra("dask", *LIBRARIES):
         from nlnet.dask.out_of_core import denoise_volume
         from nlnet.dask.schedulers import Threads
         from nlnet.dask.targets import unfinished_path
-    from nlnet.cli.progress import share_bar
+    from nlnet.cli.messages import share_bar
     from nlnet.parallel import available_cpus
 
     try:

@@ -1,4 +1,16 @@
-"""``nlnet evaluate``: PSNR, SSIM and time of a model on a folder of clean images."""
+"""Measure a model on a folder of clean images.
+
+Add noise to every image of a folder, denoise it, and compare the result with the original. The
+noise depends only on the seed and on a file's position in sorted order, so results can be repeated.
+
+Examples
+--------
+  nlnet evaluate photos/ --sigma 25 --model gray-5x5
+  nlnet evaluate photos/ --sigma 25 --model color-5x5 --ids test.txt --json result.json
+
+Gray models read color files as luma. Seconds are those of a warm call, without reading files and
+adding noise.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +29,6 @@ from nlnet.errors import InputError
 if TYPE_CHECKING:
     from nlnet.evaluation.protocol import Evaluation
 
-NAME = "evaluate"
-SUMMARY = "measure a model on a folder of clean images"
-DESCRIPTION = """\
-Add noise to every image of a folder, denoise it, and compare the result with the original. The
-noise depends only on the seed and on a file's position in sorted order, so results can be repeated.
-"""
-EPILOG = """\
-examples:
-  nlnet evaluate photos/ --sigma 25 --model gray-5x5
-  nlnet evaluate photos/ --sigma 25 --model color-5x5 --ids test.txt --json result.json
-
-Gray models read color files as luma. Seconds are those of a warm call, without reading files and
-adding noise.
-"""
 ARGUMENTS = (
     argument("folder DIR", "folder of clean 8-bit images", Path),
     SIGMA,
@@ -47,7 +45,7 @@ ARGUMENTS = (
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate a model, print the table, and write the JSON if asked."""
     from nlnet.atomic import write_atomically
-    from nlnet.cli.progress import file_bar
+    from nlnet.cli.messages import file_bar
     from nlnet.evaluation.datasets import list_images, read_ids
     from nlnet.evaluation.protocol import evaluate_folder
     from nlnet.model.loading import select_model

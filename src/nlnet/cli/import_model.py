@@ -1,4 +1,13 @@
-"""``nlnet import``: the published MATLAB models of the paper's author as model files."""
+"""Convert a published MATLAB model.
+
+Convert a model that the paper's author published (a MATLAB file) into a model file of nlnet.
+It needs SciPy: pip install 'nlnet[import]'. Those models are licensed for non-commercial use.
+
+Examples
+--------
+  nlnet import nlnet_5x5_std25_joint.mat -o author-s25.safetensors
+  nlnet denoise noisy.png -o clean.png --sigma 25 --model author-s25.safetensors
+"""
 
 from __future__ import annotations
 
@@ -9,17 +18,6 @@ from nlnet.cli.arguments import OVERWRITE, argument
 from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
-NAME = "import"
-SUMMARY = "convert a published MATLAB model"
-DESCRIPTION = """\
-Convert a model that the paper's author published (a MATLAB file) into a model file of nlnet.
-It needs SciPy: pip install 'nlnet[import]'. Those models are licensed for non-commercial use.
-"""
-EPILOG = """\
-examples:
-  nlnet import nlnet_5x5_std25_joint.mat -o author-s25.safetensors
-  nlnet denoise noisy.png -o clean.png --sigma 25 --model author-s25.safetensors
-"""
 _SUFFIX = ".safetensors"
 ARGUMENTS = (
     argument("input AUTHOR.mat", "published model", Path),

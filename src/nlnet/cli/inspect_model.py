@@ -1,4 +1,14 @@
-"""``nlnet inspect``: what a model has learned, as a figure."""
+"""Draw what a model has learned.
+
+Draw what a model has learned: the filters, psi functions, potentials and group weights of every
+stage. It needs matplotlib: pip install 'nlnet[plot]'.
+
+Examples
+--------
+  nlnet inspect gray-5x5-s25 -o model.png
+  nlnet inspect gray --sigma 50 -o model.png
+  nlnet inspect runs/toy/best.safetensors -o toy.pdf
+"""
 
 from __future__ import annotations
 
@@ -6,23 +16,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import LEVEL, MODEL
-from nlnet.cli.drawing import DRAWING, write_drawing
+from nlnet.cli.output import DRAWING, write_drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME = "inspect"
-SUMMARY = "draw what a model has learned"
-DESCRIPTION = """\
-Draw what a model has learned: the filters, psi functions, potentials and group weights of every
-stage. It needs matplotlib: pip install 'nlnet[plot]'.
-"""
-EPILOG = """\
-examples:
-  nlnet inspect gray-5x5-s25 -o model.png
-  nlnet inspect gray --sigma 50 -o model.png
-  nlnet inspect runs/toy/best.safetensors -o toy.pdf
-"""
 ARGUMENTS = (MODEL, LEVEL, *DRAWING)
 
 

@@ -1,4 +1,15 @@
-"""``nlnet models``: the models that come with nlnet."""
+"""List the models that come with nlnet.
+
+List the models that come with nlnet: the noise they are trained for, their size, their mean PSNR
+in dB on the 68 test images of BSD68 at sigma 15, 25 and 50, the time they take beside the fast
+model for such images, and how they were trained. --quality chooses among them if none is named.
+
+Examples
+--------
+  nlnet models
+  nlnet denoise noisy.png -o clean.png --quality best
+  nlnet denoise noisy.png -o clean.png --sigma 25 --model gray-7x7
+"""
 
 from __future__ import annotations
 
@@ -8,19 +19,6 @@ from nlnet.cli.arguments import Arguments
 from nlnet.cli.messages import table
 from nlnet.defaults import FAMILIES
 
-NAME = "models"
-SUMMARY = "list the models that come with nlnet"
-DESCRIPTION = """\
-List the models that come with nlnet: the noise they are trained for, their size, their mean PSNR
-in dB on the 68 test images of BSD68 at sigma 15, 25 and 50, the time they take beside the fast
-model for such images, and how they were trained. --quality chooses among them if none is named.
-"""
-EPILOG = """\
-examples:
-  nlnet models
-  nlnet denoise noisy.png -o clean.png --quality best
-  nlnet denoise noisy.png -o clean.png --sigma 25 --model gray-7x7
-"""
 ARGUMENTS: Arguments = ()
 
 _SIGMAS = (15, 25, 50)

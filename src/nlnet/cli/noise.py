@@ -1,39 +1,10 @@
-"""``nlnet noise``: what the noise of image files is."""
+"""Report what kind of noise images have.
 
-from __future__ import annotations
-
-import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-from nlnet.cli.arguments import DATA_RANGE, LARGEST, NOISE_AXIS, OVERWRITE, argument
-from nlnet.cli.compare import distinct_names
-from nlnet.cli.denoise_volume import LIBRARIES
-from nlnet.cli.drawing import write_drawing
-from nlnet.cli.extras import needs_extra
-from nlnet.cli.messages import error_line
-from nlnet.cli.output import check_output
-from nlnet.errors import InputError, NLNetError, about
-from nlnet.files.volume_paths import is_zarr
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nlnet.arrays import Array
-    from nlnet.images import ImageFile
-    from nlnet.noise.record import Noise
-
-NAME = "noise"
-SUMMARY = "report what kind of noise images have"
-DESCRIPTION = """\
 Report what kind of noise images have, and how strong it is: white noise, photon noise that grows
 with the brightness, or the correlated noise of photos as cameras save them. Nothing is denoised.
-"""
-EPILOG = """\
-examples:
+
+Examples
+--------
   nlnet noise photo.jpg
   nlnet noise cells.tif -o noise.png                 draw it (needs matplotlib)
   nlnet noise cells.tif --json > noise.json          save it, for 'nlnet denoise --noise noise.json'
@@ -47,6 +18,32 @@ numbers. The pages of a stack are looked at together, unless --per-page or --noi
 zarr array whose axes have names, channel by channel. Raw files are looked at before they are
 developed. A plot needs matplotlib: pip install 'nlnet[plot]'.
 """
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from nlnet.cli.arguments import DATA_RANGE, LARGEST, NOISE_AXIS, OVERWRITE, argument, made_of
+from nlnet.cli.compare import distinct_names
+from nlnet.cli.denoise_volume import LIBRARIES
+from nlnet.cli.messages import error_line
+from nlnet.cli.output import check_output, needs_extra, write_drawing
+from nlnet.errors import InputError, NLNetError, about
+from nlnet.files.volume_paths import is_zarr
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from nlnet.images.content import Pages
+    from nlnet.noise.record import Noise
+
 _FAILED = 1
 _BRIGHT = 2.0
 """Floating values above this are not from 0 to 1, so that nothing is known about white."""
@@ -138,89 +135,61 @@ def _look_at_all(arguments: argparse.Namespace) -> Iterator[Found | None]:
             yield None
 
 
-class _Stack(NamedTuple):
-    """The pages of a file: how many along which axes, and how one is read."""
-
-    leading: tuple[int, ...]
-    read: Callable[[int], ImageFile]
-    noise_axis: int | None = None
-
-
 def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
-    import numpy as np
-
-    from nlnet.denoising.hot_pixels import hot_pixels_of
-    from nlnet.denoising.pages import groups_of_pages
+    from nlnet.files.pages import PageWork, name_of_page
+    from nlnet.files.settings import Settings
     from nlnet.images import read_unless_raw
-    from nlnet.inputs import find_data_range
-    from nlnet.masks import read_planes
-    from nlnet.noise.estimation import find_noise
-    from nlnet.noise.sample import Sample, sampled_pages
 
-    limit = 1_000_000 * arguments.max_pixels
+    settings = made_of(Settings, arguments)
     if is_zarr(path):
-        stack = _open_zarr(path, limit)
+        pages, axis = _open_zarr(path, settings.max_pixels)
+        if settings.noise_axis is None:
+            settings = dataclasses.replace(settings, noise_axis=axis)
     else:
-        pages = read_unless_raw(path, limit)
-        if pages is None:
-            if arguments.data_range is not None:
+        opened = read_unless_raw(path, settings.max_pixels)
+        if opened is None:
+            if settings.data_range is not None:
                 raise InputError(
                     f"{str(path)!r} is a raw file, which says itself what white is, so "
                     "--data-range cannot be given."
                 )
-            yield _look_at_raw(path, limit)
+            yield _look_at_raw(path, settings.max_pixels)
             return
-        stack = _Stack(pages[0].leading, pages.__getitem__)
-    axis = stack.noise_axis if arguments.noise_axis is None else arguments.noise_axis
-    each = arguments.per_page and stack.leading != ()
-    with about(repr(str(path))):
-        groups = groups_of_pages(stack.leading, axis, per_page=each).ravel()
-    for group in np.unique(groups):
-        members = np.flatnonzero(groups == group).tolist()
-        chosen = [members[number] for number in sampled_pages(len(members))]
-        samples, white = [], 0.0
-        ends: list[Array] = []  # planes of the first and of the last page
-        for number in chosen:
-            with about(repr(str(path)) + ("" if len(groups) == 1 else f", page {number + 1}")):
-                page = stack.read(number)
-                planes = read_planes(page.pixels, None, None if page.channels == 1 else -1).planes
-                known = arguments.data_range or page.data_range
-                if known is None and planes.dtype.kind == "f" and planes.max() > _BRIGHT:
-                    known = 255.0  # no white is known, so there is no other scale
-                white = white or find_data_range(planes, known)
-                samples.append(Sample.of(planes, len(chosen)).kept())
-                ends = [*ends[:1], planes]
+        pages = opened
+    first, name, count = pages[0], str(path), len(pages)
+    network = settings.network(first.channels)
+    work = PageWork(pages, settings, network, name, lambda n: name_of_page(name, n, count))
+    each = settings.per_page and first.leading != ()
+    told = settings.data_range is not None or first.data_range is not None
+    for group, plan, hot in work.look():
         part = None
-        if each or axis is not None:
-            part = ("page" if each else "channel", int(group) + 1)
-        with about(repr(str(path))):
-            noise = find_noise(Sample.together(samples), None)
-        # Those that are hot are so in every page.
-        hot = np.logical_and.reduce([hot_pixels_of(planes, noise) for planes in ends])
-        yield Found(str(path), part, noise, white, int(hot.sum()))
+        if each or settings.noise_axis is not None:
+            part = ("page" if each else "channel", group + 1)
+        unknown = not told and first.pixels.dtype.kind == "f" and plan.values[1] > _BRIGHT
+        yield Found(name, part, plan.noise, 255.0 if unknown else plan.white, hot)
 
 
-def _open_zarr(path: Path, limit: int) -> _Stack:
+def _open_zarr(path: Path, limit: int) -> tuple[Pages, int | None]:
+    """Return the pages of an array, and the axis of them that zarr calls c."""
     with needs_extra("dask", *LIBRARIES):
         from nlnet.dask.volumes import open_volume
     import numpy as np
 
     from nlnet.images import ImageFile
-    from nlnet.images.content import Source
+    from nlnet.images.content import Pages, Source
 
     volume = open_volume(path)
-    leading = volume.shape[: volume.stacked]
-    rows, columns = (volume.shape[axis] for axis in volume.image_axes)
-    Source.of_path(path).check_pixels(columns, rows, limit)
+    layout = volume.layout
+    Source.of_path(path).check_pixels(*layout.shape[:0:-1], limit)
 
     def read(number: int) -> ImageFile:
-        starts = map(int, np.unravel_index(number, leading) if leading else ())
-        whole = (slice(None),) * (volume.ndim - volume.stacked)
-        page = volume[(*(slice(start, start + 1) for start in starts), *whole)]
-        pixels = page.reshape(volume.shape[volume.stacked :])
-        return ImageFile(np.moveaxis(pixels, 0, -1) if volume.channel_axis == -3 else pixels)
+        starts = map(int, np.unravel_index(number, layout.pages) if layout.pages else ())
+        page = volume[tuple(slice(start, start + 1) for start in starts)]
+        pixels = page.reshape(volume.shape[len(layout.pages) :])
+        pixels = np.moveaxis(pixels, 0, -1) if layout.channel_axis == -3 else pixels
+        return ImageFile(pixels, leading=layout.pages)
 
-    return _Stack(leading, read, volume.noise_axis)
+    return Pages(math.prod(layout.pages), read), volume.noise_axis
 
 
 def _look_at_raw(path: Path, limit: int) -> Found:
@@ -230,7 +199,7 @@ def _look_at_raw(path: Path, limit: int) -> Found:
     from nlnet.raw.estimation import estimate_mosaic_noise
     from nlnet.raw.sensors import Sensor, opened
 
-    with opened(path, limit) as raw:
+    with opened(Source.of_path(path), limit) as raw:
         sensor = Sensor.of(Source.of_path(path), raw)
         with about(repr(str(path))):
             gain, read = estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)

@@ -1,12 +1,20 @@
-"""Checks of an output path, made before the work starts."""
+"""What commands write: checks of its path, made before the work starts, extras, and figures."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nlnet.errors import FileError, InputError, cannot, reason_of
+from nlnet.cli.arguments import OVERWRITE, argument
+from nlnet.errors import FileError, InputError, reason_of, trying
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> None:
@@ -33,10 +41,8 @@ def check_figure(path: Path, *, overwrite: bool, source: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make an output folder, if it is not there, and check that it takes new files."""
-    try:
+    with trying(f"make the output folder {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot(f"make the output folder {str(folder)!r}", error) from error
     check_folder(folder)
 
 
@@ -52,3 +58,33 @@ def check_folder(folder: Path) -> None:
         raise FileError(
             f"The output folder {str(folder)!r} cannot be written: {reason_of(error)}."
         ) from error
+
+
+@contextmanager
+def needs_extra(extra: str, *modules: str) -> Iterator[None]:
+    """Turn a failed import of one of the modules into a sentence that names the extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in modules:
+            raise
+        raise InputError(
+            f"This needs {name}, which is not installed: pip install 'nlnet[{extra}]'."
+        ) from error
+
+
+DRAWING = (
+    argument("-o --output FIG", "PNG, PDF or SVG to write", Path, required=True),
+    OVERWRITE,
+)
+
+
+def write_drawing(arguments: argparse.Namespace, draw: Callable[[], Figure]) -> None:
+    """Draw, and write the figure; whether the file can be written is checked first."""
+    with needs_extra("plot", "matplotlib"):
+        from nlnet.plotting.files import check_suffix, save_figure
+
+        check_suffix(arguments.output)
+        check_output(arguments.output, overwrite=arguments.overwrite)
+        save_figure(draw(), arguments.output)

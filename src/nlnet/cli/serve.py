@@ -1,4 +1,17 @@
-"""``nlnet serve``: the web page and its HTTP API."""
+"""Serve a web page that denoises images.
+
+Serve a web page that denoises images, and its HTTP API. It works offline, keeps uploads in memory
+only, and can be reached only from this machine, unless --host says otherwise. It needs the extra
+'web': pip install 'nlnet[web]'.
+
+Examples
+--------
+  nlnet serve                                 then open http://127.0.0.1:8000 in a browser
+  nlnet serve --port 9000 --model mine.safetensors
+  curl -F file=@noisy.png -F sigma=25 http://127.0.0.1:8000/api/denoise -o clean.png
+
+Ctrl-C or SIGTERM stops the server when the current image is done; a second Ctrl-C stops it at once.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +20,8 @@ import sys
 from pathlib import Path
 
 from nlnet.cli.arguments import argument, positive, whole_number
-from nlnet.cli.extras import needs_extra
+from nlnet.cli.output import needs_extra
 
-NAME = "serve"
-SUMMARY = "serve a web page that denoises images"
-DESCRIPTION = """\
-Serve a web page that denoises images, and its HTTP API. It works offline, keeps uploads in memory
-only, and can be reached only from this machine, unless --host says otherwise. It needs the extra
-'web': pip install 'nlnet[web]'.
-"""
-EPILOG = """\
-examples:
-  nlnet serve                                 then open http://127.0.0.1:8000 in a browser
-  nlnet serve --port 9000 --model mine.safetensors
-  curl -F file=@noisy.png -F sigma=25 http://127.0.0.1:8000/api/denoise -o clean.png
-
-Ctrl-C or SIGTERM stops the server when the current image is done; a second Ctrl-C stops it at once.
-"""
 _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
 
 
@@ -47,7 +45,7 @@ ARGUMENTS = (
         Path,
         action="append",
     ),
-    argument("--max-upload MB", "largest upload in megabytes", positive, 64),
+    argument("--max-upload MB", "largest upload in megabytes", positive, 160),
     argument("--max-pixels MP", "largest image in megapixels", positive, 50),
     argument("--queue N", "images that may wait while one is denoised", whole_number, 16),
     argument("--timeout S", "seconds that one image may take", positive, 300),

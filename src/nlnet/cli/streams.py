@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nlnet.errors import InputError, NLNetError, cannot
+from nlnet.errors import InputError, NLNetError, trying
 
 STREAM = "-"
 
@@ -64,11 +64,8 @@ def _keep_stdin(path: Path) -> Path:
     """Write standard input to a file."""
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("Standard input is no image; send one there, or name a file.")
-    try:
-        with open(path, "xb") as kept:
-            shutil.copyfileobj(sys.stdin.buffer, kept)
-    except OSError as error:
-        raise cannot("read standard input", error) from error
+    with trying("read standard input"), open(path, "xb") as kept:
+        shutil.copyfileobj(sys.stdin.buffer, kept)
     return path
 
 
@@ -77,11 +74,8 @@ def _suffix(asked: str | None, source: Path) -> str:
     from nlnet.images import SUFFIXES, result_suffix, suffix_of
 
     if asked is None:
-        try:
-            with open(source, "rb") as stream:
-                start = stream.read(4096)
-        except OSError as error:
-            raise cannot(f"read {str(source)!r}", error) from error
+        with trying(f"read {str(source)!r}"), open(source, "rb") as stream:
+            start = stream.read(4096)
         return result_suffix(suffix_of(start, str(source)))
     suffix = f".{asked.removeprefix('.').lower()}"
     if suffix not in (every := (*SUFFIXES, ".dng")):

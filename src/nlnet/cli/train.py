@@ -1,4 +1,18 @@
-"""``nlnet train``: train a model by a recipe."""
+"""Train a model.
+
+Train a model from a recipe: first greedily, stage by stage, then all stages jointly. The folder RUN
+gets a checkpoint, the log (log.jsonl) and the best model on val/ (best.safetensors). This needs
+torch: pip install 'nlnet[train]'.
+
+Examples
+--------
+  nlnet train configs/toy.toml --data bsds500/ --out runs/toy
+  nlnet train configs/toy.toml --data bsds500/ --out runs/toy --resume
+  torchrun --nproc-per-node 4 -m nlnet.training configs/toy.toml --data bsds500/ --out runs/toy
+
+Ctrl-C saves a checkpoint and stops. With --resume, the run continues, even after a crash, and ends
+with bit-identical weights. The 68 test images of BSD68 are always excluded.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +21,8 @@ import sys
 from pathlib import Path
 
 from nlnet.cli.arguments import THREADS, argument
-from nlnet.cli.extras import needs_extra
+from nlnet.cli.output import needs_extra
 
-NAME = "train"
-SUMMARY = "train a model"
-DESCRIPTION = """\
-Train a model from a recipe: first greedily, stage by stage, then all stages jointly. The folder RUN
-gets a checkpoint, the log (log.jsonl) and the best model on val/ (best.safetensors). This needs
-torch: pip install 'nlnet[train]'.
-"""
-EPILOG = """\
-examples:
-  nlnet train configs/toy.toml --data bsds500/ --out runs/toy
-  nlnet train configs/toy.toml --data bsds500/ --out runs/toy --resume
-  torchrun --nproc-per-node 4 -m nlnet.training configs/toy.toml --data bsds500/ --out runs/toy
-
-Ctrl-C saves a checkpoint and stops. With --resume, the run continues, even after a crash, and ends
-with bit-identical weights. The 68 test images of BSD68 are always excluded.
-"""
 ARGUMENTS = (
     argument("config CONFIG", "the recipe, a TOML file", Path),
     argument("--data DIR", "folder with train/, test/ and val/", Path, required=True),

@@ -1,7 +1,7 @@
 """Denoising pages chunk by chunk: a halo around every chunk, and scales for camera noise.
 
 White noise, and noise that only depends on the brightness, is removed at the full size. Correlated
-noise is removed from coarse to fine, as in `denoising.camera`: a lazy array of half the
+noise is removed from coarse to fine, as the engine does it in memory: a lazy array of half the
 size is denoised in the same way, by chunks with a halo of their own, and what that changed is
 enlarged and added to each chunk of the full size, halo included. So no chunk needs more of its
 neighbors than the network reaches at its scale.
@@ -70,15 +70,15 @@ def denoise_chunks(
     """
     smaller = scale + 1 < scales
     # Chunks are halved on their own, and what is enlarged is not exact in the outermost pixels.
-    unit = max(2, work.unit) if smaller else work.unit
-    halo = unit * -(-(work.reach + (2 if smaller else 0)) // unit)
+    unit = max(2, work.config.unit) if smaller else work.config.unit
+    halo = unit * -(-(work.config.reach + (2 if smaller else 0)) // unit)
     chunks = list(array.chunks)
-    for axis in work.image_axes:
+    for axis in work.layout.image_axes:
         chunks[axis] = merge_small(whole_chunks(chunks[axis], unit), halo)
-    if work.channel_axis is not None:
-        chunks[work.channel_axis] = (work.shape[0],)
-    axes, pixels = range(array.ndim), work.mask_axes(array.ndim)
-    rows, columns = (axis % array.ndim for axis in work.image_axes)
+    if work.layout.channel_axis is not None:
+        chunks[work.layout.channel_axis] = (work.layout.shape[0],)
+    axes, pixels = range(array.ndim), work.layout.pixel_axes
+    rows, columns = (axis % array.ndim for axis in work.layout.image_axes)
     change = None
     if smaller:
         roomy = [_rechunked(each, own, chunks) for each, own in ((array, axes), (hidden, pixels))]
@@ -109,14 +109,14 @@ def _coarse_change(
 ) -> da.Array:
     """Return what denoising changes at half the size; its chunks are half of those of `roomy`."""
     chunks = list(roomy.chunks)
-    for axis in work.image_axes:
+    for axis in work.layout.image_axes:
         chunks[axis] = tuple(length // 2 for length in chunks[axis])
     # Computed apart, so that no chunk waits in memory until the smaller scales are done.
     left_out = None if hidden is None else computed_apart(hidden)
     axes = range(roomy.ndim)
     inputs = [
         (computed_apart(roomy), axes),
-        (left_out, work.mask_axes(roomy.ndim)),
+        (left_out, work.layout.pixel_axes),
         (plans, axes[: plans.ndim]),
     ]
     half = map_pages(
@@ -201,15 +201,15 @@ def _halve_block(
     block: Array, hidden: Mask | None, plans: Array, *, work: Work, scale: int
 ) -> FloatArray:
     """Return the pages of one chunk at half the size; zeros where that is not needed."""
-    rows, columns = (block.ndim + axis for axis in work.image_axes)
+    rows, columns = (block.ndim + axis for axis in work.layout.image_axes)
     shape = list(block.shape)
     shape[rows], shape[columns] = shape[rows] // 2, shape[columns] // 2
     half = np.zeros(shape, np.float32)
     for page, plan in _plans(plans):
         if scale < work.scales(plan):
-            planes = to_planes(block[page], work.channel_axis)
+            planes = to_planes(block[page], work.layout.channel_axis)
             left_out = find_hidden(planes, None if hidden is None else hidden[page])
-            half[page] = from_planes(halve_present(planes, left_out), work.channel_axis)
+            half[page] = from_planes(halve_present(planes, left_out), work.layout.channel_axis)
     return half
 
 
@@ -239,19 +239,19 @@ def _denoise_block(
         coarse = None
         if scale + 1 < scales:
             assert change is not None
-            coarse = to_planes(change[index], work.channel_axis)
+            coarse = to_planes(change[index], work.layout.channel_axis)
+            coarse = np.ascontiguousarray(coarse, np.float32)
         restored, _ = denoise_planes(
             page.planes,
             plan,
             work.shares_at(scale),
-            work.network(),
+            work.network,
             ignore,
-            change=coarse,
-            place=work.place(scale, rows, columns) if scales else None,
+            place=work.place(scale, rows, columns, coarse) if scales else None,
             sigma_map=found.sigma_map,
         )
         if scale:
-            denoised[index] = from_planes(restored - page.planes, work.channel_axis)
+            denoised[index] = from_planes(restored - page.planes, work.layout.channel_axis)
         else:
             denoised[index] = page.put_back(restored)
     return denoised

@@ -1,19 +1,19 @@
-"""How an array is cut for denoising: chunks with enough room for a halo."""
+"""How an array lies: axes of pages and of images, and chunks with enough room for a halo."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import dask.array as da
 import numpy as np
 
-from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.inputs import check_channel_axis
+from nlnet.inputs import check_channel_axis, check_dtype
 from nlnet.network.config import NetworkConfig
 from nlnet.network.recursion import least_memory
 
@@ -23,6 +23,100 @@ _SIDES_IN_REACHES = (12, 8, 6, 4, 3, 2, 1)
 
 _LARGE_BLOCK = 2**30
 """Bytes that the pages of a block may take unless `max_memory` says how many."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Which axes count pages, and which are rows, columns and channels of a page.
+
+    Parameters
+    ----------
+    pages : tuple of int
+        Lengths of the axes at the front that count pages.
+    shape : (C, H, W)
+        Shape of a page.
+    image_axes : (int, int)
+        The axes of rows and columns, counted from the end.
+    channel_axis : int or None
+        The axis of the channels, counted from the end.
+    """
+
+    pages: tuple[int, ...]
+    shape: tuple[int, int, int]
+    image_axes: tuple[int, int]
+    channel_axis: int | None
+
+    @classmethod
+    def of(
+        cls, shape: tuple[int, ...], dtype: np.dtype[Any], stacked: int, channel_axis: int | None
+    ) -> Layout:
+        """Return the layout of an array whose first axes, so many as `stacked`, count pages.
+
+        Raises
+        ------
+        InputError
+            If that cannot be a stack of images, or the dtype is not supported.
+        """
+        page = np.broadcast_to(np.zeros((), dtype), shape[stacked:])
+        check_dtype(page)
+        axis = check_channel_axis(page, channel_axis)
+        axes = {-2, -1} if axis is None else {-3, -2, -1}
+        axis = axis if axis is None or axis < 0 else axis - 3
+        rows, columns = sorted(axes - {axis})
+        channels = 1 if axis is None else page.shape[axis]
+        sizes = channels, page.shape[rows], page.shape[columns]
+        return cls(shape[:stacked], sizes, (rows, columns), axis)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.pages) + (2 if self.channel_axis is None else 3)
+
+    @property
+    def pixel_axes(self) -> tuple[int, ...]:
+        """The axes that masks and maps have as well: all but that of the channels."""
+        return tuple(axis for axis in range(self.ndim) if axis - self.ndim != self.channel_axis)
+
+    @property
+    def pixel_shape(self) -> tuple[int, ...]:
+        """Lengths of these axes."""
+        return (*self.pages, *self.shape[1:])
+
+    def spread(self, given: da.Array, array: da.Array) -> da.Array:
+        """Return a mask or a map, of one page or of all, for all pages, chunked as the array is."""
+        whole = da.broadcast_to(given, self.pixel_shape)
+        chunks = tuple(array.chunks[axis] for axis in self.pixel_axes)
+        return cast(da.Array, whole.rechunk(chunks))
+
+
+def layout_of(array: da.Array, stacked: object, channel_axis: int | None) -> Layout:
+    """Return the layout of a dask array; parameters as for `nlnet.dask.denoise`.
+
+    Raises
+    ------
+    InputError
+        If it is no dask array, its shape is not known, or it is no stack of images.
+    """
+    if not isinstance(stacked, int) or isinstance(stacked, bool) or stacked < 0:
+        raise InputError(f"stacked is {stacked!r}, but must be a whole number of at least 0.")
+    if not isinstance(array, da.Array):
+        raise InputError(
+            f"The array is of type {type(array).__name__}, but must be a dask array; "
+            "nlnet.denoise takes arrays in memory."
+        )
+    if any(math.isnan(length) for length in array.shape):
+        raise InputError(
+            "The array's chunks are of unknown size, but must be known: "
+            "array.compute_chunk_sizes() finds out."
+        )
+    return Layout.of(array.shape, array.dtype, stacked, channel_axis)
+
+
+def as_lazy(given: Any) -> da.Array:
+    """Return an array as a dask array."""
+    if isinstance(given, da.Array):
+        return given
+    return cast(da.Array, da.from_array(np.asarray(given), name=False))
 
 
 def merge_small(lengths: Sequence[int], least: int) -> tuple[int, ...]:
@@ -60,27 +154,6 @@ def whole_chunks(lengths: Sequence[int], unit: int) -> tuple[int, ...]:
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 
 
-def stand_in(array: da.Array, stacked: int = 0) -> Array:
-    """Return an array of one page's shape and dtype that takes no memory, for checks.
-
-    Raises
-    ------
-    InputError
-        If it is no dask array, its shape is not known, or it has too few axes.
-    """
-    if not isinstance(array, da.Array):
-        raise InputError(
-            f"The array is of type {type(array).__name__}, but must be a dask array; "
-            "nlnet.denoise takes arrays in memory."
-        )
-    if any(math.isnan(length) for length in array.shape):
-        raise InputError(
-            "The array's chunks are of unknown size, but must be known: "
-            "array.compute_chunk_sizes() finds out."
-        )
-    return np.broadcast_to(np.zeros((), array.dtype), array.shape[stacked:])
-
-
 def computed_apart(array: da.Array) -> da.Array:
     """Return the same array with tasks of its own, so that chunks are computed twice, not kept."""
     tasks = dict(array.__dask_graph__())
@@ -103,16 +176,6 @@ def computed_apart(array: da.Array) -> da.Array:
 def _renamed(key: Any, token: str) -> Any:
     """Return another key for a task: of a chunk it is a tuple that begins with a name."""
     return (f"{key[0]}-{token}", *key[1:]) if isinstance(key, tuple) else f"{key}-{token}"
-
-
-def image_axes(page: Array, channel_axis: int | None) -> tuple[tuple[int, int], int | None]:
-    """Return the axes of rows and columns, and that of the channels; all counted from the end."""
-    axis = check_channel_axis(page, channel_axis)
-    if axis is None:
-        return (-2, -1), None
-    channels = axis if axis < 0 else axis - page.ndim
-    rows, columns = sorted({-3, -2, -1} - {channels})
-    return (rows, columns), channels
 
 
 def block_sides(

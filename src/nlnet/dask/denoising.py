@@ -14,33 +14,19 @@ from typing import Any, cast
 import dask.array as da
 
 from nlnet.dask.blocks import denoise_chunks
-from nlnet.dask.chunks import image_axes, stand_in
-from nlnet.dask.estimation import check_stacked
-from nlnet.dask.masks import take_mask
+from nlnet.dask.chunks import layout_of
+from nlnet.dask.masks import take_map, take_mask
 from nlnet.dask.pages import PagesRequest, plan_pages
 from nlnet.dask.series import denoise_along
-from nlnet.dask.sigma_maps import take_map
 from nlnet.dask.work import Work
-from nlnet.denoising.coarse_to_fine import scales_for
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.plan import Request, check_map_noise
-from nlnet.denoising.sigma_map import check_map_dtype
-from nlnet.denoising.strength import Strength, check_strength
-from nlnet.inputs import check_count
-from nlnet.model.family import Family
-from nlnet.model.loading import (
-    AUTO,
-    ModelLike,
-    check_quality,
-    choose_model,
-    family_of,
-    load_model,
-    shipped_models,
-)
-from nlnet.model.model import Model
-from nlnet.network.matching import check_size
-from nlnet.noise.record import Noise
+from nlnet.denoising.strength import Strength
+from nlnet.engine.removal import scales_of
+from nlnet.model.loading import AUTO, ModelLike
+from nlnet.noise.record import SCALES, Camera, Noise
+from nlnet.noise.stabilisation import engine_noise
 
 
 def denoise(
@@ -146,13 +132,11 @@ def denoise(
     >>> bool(denoised.compute().std() < noisy.compute().std() / 4)
     True
     """
-    check_stacked(stacked)
-    axes, _ = image_axes(stand_in(array, stacked), channel_axis)
-    values, hidden, own = take_mask(array, mask, stacked=stacked, image_axes=axes)
-    sigma, maps = take_map(array, sigma, stacked=stacked, image_axes=axes)
+    layout = layout_of(array, stacked, channel_axis)
+    values, hidden, own = take_mask(array, mask, layout)
+    sigma, maps = take_map(array, sigma, layout)
     if maps is not None:
         check_map_noise(noise)
-        check_map_dtype(maps.dtype)
     asked = PagesRequest(
         Request(noise, data_range, clip),
         sigma,
@@ -162,42 +146,20 @@ def denoise(
         along=along,
         warns=True,
     )
-    plans = plan_pages(
-        values, asked, channel_axis=channel_axis, stacked=stacked, hidden=hidden, maps=maps
-    )
-    denoised = denoise_pages(
-        values,
-        plans,
-        asked.scales,
-        along=along,
-        hidden=hidden,
-        maps=maps,
-        strength=strength,
-        model=model,
-        quality=quality,
-        channel_axis=channel_axis,
-        threads=threads,
-        max_memory=max_memory,
-        device=device,
-    )
+    plans = plan_pages(values, asked, layout, hidden, maps)
+    work = Work.of(layout, model, quality, strength, threads, max_memory, device)
+    denoised = denoise_pages(values, plans, work, asked.scales, along, hidden, maps)
     return denoised if own is None else cast(da.Array, da.ma.masked_array(denoised, mask=own))
 
 
 def denoise_pages(
     array: da.Array,
     plans: da.Array,
+    work: Work,
     scales: int,
-    *,
-    along: int | None = None,
+    along: int | None,
     hidden: da.Array | None = None,
     maps: da.Array | None = None,
-    strength: Strength,
-    model: ModelLike,
-    quality: str | None,
-    channel_axis: int | None,
-    threads: int,
-    max_memory: int | None,
-    device: str,
 ) -> da.Array:
     """Denoise pages for which there are plans, or will be when they are computed.
 
@@ -207,67 +169,19 @@ def denoise_pages(
         As for :func:`denoise`.
     plans : dask array
         A `Plan` for each page, chunked as the first axes of `array`.
+    work : Work
+        How to do it.
     scales : int
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
-    along : int, optional
+    along : int or None
         The axis along which pages are neighbors.
     hidden : dask array, optional
         Which pixels are left out, of the shape of the pages and (H, W).
     maps : dask array, optional
         Maps of sigma, of the same shape.
-    strength, model, quality, channel_axis, threads, max_memory, device
-        As for :func:`denoise`.
     """
-    check_count("threads", threads)
-    check_count("max_memory", max_memory)
-    check_quality(quality, model)
-    page = stand_in(array, plans.ndim)
-    (rows, columns), channel = image_axes(page, channel_axis)
-    height, width = page.shape[rows], page.shape[columns]
-    channels = 1 if channel is None else page.shape[channel]
-    chosen, reach = find_network(model, channels, quality)
-    check_size(height, width, chosen.config)
-    shape = (channels, height, width)
-    work = Work(
-        model=_to_send(model),
-        quality=quality,
-        reach=reach,
-        unit=chosen.config.unit,
-        shape=shape,
-        image_axes=(rows, columns),
-        channel_axis=channel,
-        shares=check_strength(strength, channels),
-        threads=threads,
-        max_memory=max_memory,
-        device=device,
-    )
     if along is not None:
         return denoise_along(array, plans, work, along, hidden, maps)
-    return denoise_chunks(array, plans, work, scales_for(shape, scales), hidden=hidden, maps=maps)
-
-
-def find_network(model: ModelLike, channels: int, quality: str | None = None) -> tuple[Model, int]:
-    """Return one of the models that may be chosen, and the reach of the one that reaches furthest.
-
-    Which of a family it will be depends on sigma, which may not be known yet.
-    """
-    chosen = choose_model(model, channels, sigma=25.0, quality=quality)
-    reaches = [chosen.config.reach]
-    if not _is_own(model):
-        family = family_of(chosen.name) if model == AUTO else model
-        members = [name for name in shipped_models() if family_of(name) == family]
-        reaches += [load_model(name).config.reach for name in members]
-    return chosen, max(reaches)
-
-
-def _to_send(model: ModelLike) -> ModelLike:
-    """Return what goes along with the chunks: the name of a model of ours, or one of the user's."""
-    if isinstance(model, (Model, Family)) or not _is_own(model):
-        return model
-    return load_model(model)
-
-
-def _is_own(model: ModelLike) -> bool:
-    """Tell a model of the user's from the name of ours."""
-    shipped = shipped_models()
-    return not (model == AUTO or model in shipped or model in set(map(family_of, shipped)))
+    # As many as noise at all scales would need.
+    possible = scales_of(engine_noise(Camera.even(1.0, (1.0,) * SCALES)), work.layout.shape)
+    return denoise_chunks(array, plans, work, min(scales, possible), hidden=hidden, maps=maps)

@@ -9,15 +9,13 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from nlnet.dask.chunks import image_axes, stand_in
+from nlnet.dask.chunks import layout_of
 from nlnet.dask.masks import take_mask
 from nlnet.dask.sampling import lazy_object, sample_planes
-from nlnet.errors import InputError
-from nlnet.inputs import check_data_range, check_dtype, to_planes
-from nlnet.noise.estimation import find_noise
+from nlnet.inputs import check_data_range, to_planes
+from nlnet.noise.estimation import find_noise, find_sigma
 from nlnet.noise.record import check_kind
 from nlnet.noise.sample import Sample
-from nlnet.noise.white import estimate_white
 
 
 def estimate_noise(
@@ -114,12 +112,6 @@ def estimate_sigma(
     return _for_each_page(array, _estimate_sigma, mask, channel_axis, stacked)
 
 
-def check_stacked(stacked: object) -> None:
-    """Raise InputError unless it is a number of axes."""
-    if not isinstance(stacked, int) or isinstance(stacked, bool) or stacked < 0:
-        raise InputError(f"stacked is {stacked!r}, but must be a whole number of at least 0.")
-
-
 def _for_each_page(
     array: da.Array,
     estimate: Callable[[da.Array, da.Array | None], da.Array],
@@ -128,17 +120,15 @@ def _for_each_page(
     stacked: int,
 ) -> da.Array:
     """Return what is estimated from the (C, H, W) planes of each page."""
-    check_stacked(stacked)
-    page = stand_in(array, stacked)
-    check_dtype(page)
-    axes, channels = image_axes(page, channel_axis)
-    leading = array.shape[:stacked]
-    values, hidden, _ = take_mask(array, mask, stacked=stacked, image_axes=axes)
+    layout = layout_of(array, stacked, channel_axis)
+    values, hidden, _ = take_mask(array, mask, layout)
     found = [
-        estimate(to_planes(values[index], channels), None if hidden is None else hidden[index])
-        for index in np.ndindex(leading)
+        estimate(
+            to_planes(values[index], layout.channel_axis), None if hidden is None else hidden[index]
+        )
+        for index in np.ndindex(layout.pages)
     ]
-    return da.stack(found).reshape(leading) if stacked else found[0]
+    return da.stack(found).reshape(layout.pages) if stacked else found[0]
 
 
 def _estimate_sigma(planes: da.Array, hidden: da.Array | None) -> da.Array:
@@ -149,4 +139,4 @@ def _estimate_sigma(planes: da.Array, hidden: da.Array | None) -> da.Array:
 
 
 def _sigma(sample: Sample) -> np.float64:
-    return np.float64(estimate_white(sample))
+    return np.float64(find_sigma(sample))

@@ -1,5 +1,6 @@
-"""Pixels of dask arrays that are left out, masked or NaN, chunk by chunk.
+"""What lies beside the pixels of dask arrays: what is left out, and maps of sigma.
 
+Both are chunked as the pages are, and looked at only when they are computed.
 A chunk is filled together with its halo, as `nlnet.masks` fills a whole image. So what is in a
 hidden pixel has no influence on any other pixel, also across the borders of chunks.
 """
@@ -14,14 +15,17 @@ import numpy as np
 from dask.array.utils import meta_from_array
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.denoising.coarse_to_fine import halve
+from nlnet.dask.chunks import Layout, as_lazy
+from nlnet.denoising.pages import split_sigma
+from nlnet.denoising.sigma_map import SigmaMap, check_map_dtype
+from nlnet.engine.planes import halve
 from nlnet.errors import InputError
 from nlnet.inputs import check_finite
 from nlnet.masks import Mask, check_mask_dtype, fill
 
 
 def take_mask(
-    array: da.Array, mask: Any, *, stacked: int, image_axes: tuple[int, int]
+    array: da.Array, mask: Any, layout: Layout
 ) -> tuple[da.Array, da.Array | None, da.Array | None]:
     """Separate an array from what hides parts of it.
 
@@ -32,10 +36,8 @@ def take_mask(
     mask : array of bool or None
         True for pixels to leave out: (H, W), or with the axes of the pages before, or of the
         array's shape.
-    stacked : int
-        How many axes at the front count pages.
-    image_axes : (int, int)
-        The axes of rows and columns, counted from the end.
+    layout : Layout
+        The axes of the array.
 
     Returns
     -------
@@ -50,38 +52,30 @@ def take_mask(
     """
     own = None
     parts = []
-    channels = _channel_axis(array.ndim, stacked, image_axes)
     if isinstance(meta_from_array(array), np.ma.MaskedArray):
         own = da.ma.getmaskarray(array)
         array = da.ma.getdata(array)
-        parts.append(own if channels is None else own.any(axis=channels))
+        parts.append(_of_pixels(own, layout))
     if mask is not None:
-        parts.append(_given_mask(array, mask, stacked, image_axes))
+        given = as_lazy(mask)
+        check_mask_dtype(given.dtype)
+        if given.shape == array.shape:
+            given = _of_pixels(given != 0, layout)
+        fitting = (layout.shape[1:], layout.pixel_shape)
+        if given.shape not in fitting:
+            wanted = " or ".join(dict.fromkeys(map(str, (*fitting, array.shape))))
+            raise InputError(f"The mask has shape {given.shape}, but must be {wanted}.")
+        parts.append(given != 0)
     if not parts:
         return array, None, own
     hidden = parts[0] if len(parts) == 1 else parts[0] | parts[1]
-    kept = [axis for axis in range(array.ndim) if axis != channels]
-    return array, hidden.rechunk(tuple(array.chunks[axis] for axis in kept)), own
+    return array, layout.spread(hidden, array), own
 
 
-def _channel_axis(ndim: int, stacked: int, image_axes: tuple[int, int]) -> int | None:
-    """Return the only axis that counts neither pages, rows nor columns, if there is one."""
-    others = set(range(stacked, ndim)) - {axis % ndim for axis in image_axes}
-    return others.pop() if others else None
-
-
-def _given_mask(array: da.Array, mask: Any, stacked: int, image_axes: tuple[int, int]) -> da.Array:
-    lazy = mask if isinstance(mask, da.Array) else da.from_array(np.asarray(mask), name=False)
-    check_mask_dtype(lazy.dtype)
-    lazy = lazy != 0
-    size = tuple(array.shape[axis] for axis in image_axes)
-    pages = array.shape[:stacked]
-    if lazy.shape == array.shape and array.ndim > stacked + 2:
-        return cast(da.Array, lazy.any(axis=_channel_axis(array.ndim, stacked, image_axes)))
-    if lazy.shape not in (size, (*pages, *size)):
-        wanted = " or ".join(dict.fromkeys(map(str, (size, (*pages, *size), array.shape))))
-        raise InputError(f"The mask has shape {lazy.shape}, but must be {wanted}.")
-    return cast(da.Array, da.broadcast_to(lazy, (*pages, *size)))
+def _of_pixels(mask: da.Array, layout: Layout) -> da.Array:
+    """Return a mask of values as one of pixels, which are hidden if one of their channels is."""
+    axis = layout.channel_axis
+    return mask if axis is None else cast(da.Array, mask.any(axis=axis))
 
 
 def find_hidden(planes: Array, given: Mask | None) -> Mask | None:
@@ -129,17 +123,53 @@ def fill_tiles(tiles: Sequence[Array], hidden: Sequence[Mask | None]) -> list[Ar
         if mask is None or mask.mean() <= 0.5
     ]
     if not filled:
-        raise _nothing_to_see()
-    others = iter(filled)
-    result = []
-    for number, mask in enumerate(masks):
-        whole = mask is None or mask.mean() <= 0.5
-        result.append(next(others) if whole else filled[number % len(filled)])
-    return result
+        raise InputError(
+            "Too much of what is looked at to find the image's noise is masked or NaN; say what "
+            "the noise is instead (sigma or noise)."
+        )
+    return [filled[number % len(filled)] for number in range(len(tiles))]
 
 
-def _nothing_to_see() -> InputError:
-    return InputError(
-        "Too much of what is looked at to find the image's noise is masked or NaN; say what the "
-        "noise is instead (sigma or noise)."
-    )
+def take_map(array: da.Array, sigma: Any, layout: Layout) -> tuple[Any, da.Array | None]:
+    """Separate a map of sigma from one sigma for all, or one for each page.
+
+    Returns
+    -------
+    sigma, maps
+        What is no map, or None; and the map, of the shape of the pages and (H, W), or None.
+
+    Raises
+    ------
+    InputError
+        If its shape fits neither the pages nor their pixels, or it is not of numbers.
+    """
+    _, *size = layout.shape
+    sigma, given = split_sigma(sigma, layout.pages, (size[0], size[1]))
+    if given is None:
+        return sigma, None
+    lazy = as_lazy(given)
+    check_map_dtype(lazy.dtype)
+    return None, layout.spread(lazy, array)
+
+
+def extremes(page: da.Array, hidden: da.Array | None) -> da.Array:
+    """Return the least and the largest sigma of a page, pixels that are left out aside."""
+    seen = page if hidden is None else da.where(hidden, np.nan, page)
+    return cast(da.Array, da.stack([da.nanmin(seen), da.nanmax(seen)]))
+
+
+def map_of_block(
+    values: Array, hidden: Mask | None, ends: tuple[float, float], magnitude: float
+) -> SigmaMap:
+    """Return the map of a block, given the extremes of the page's map and its largest value.
+
+    Raises
+    ------
+    InputError
+        If it is NaN where a pixel is not left out.
+    """
+    if hidden is not None:
+        values = fill(values[np.newaxis], hidden)[0]
+    if np.isnan(values).any():
+        raise InputError("The sigma map is NaN at pixels that are not left out.")
+    return SigmaMap.between(values, *ends, magnitude)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,20 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import block_sides
-from nlnet.dask.denoising import denoise_pages, find_network
+from nlnet.dask.denoising import denoise_pages
 from nlnet.dask.pages import PagesRequest, from_known, plan_pages
 from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.series import RUN
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
+from nlnet.dask.work import Work
 from nlnet.denoising.pages import Sigma
-from nlnet.denoising.plan import Plan, Request
+from nlnet.denoising.plan import Request
 from nlnet.denoising.series_windows import window_sides
-from nlnet.denoising.strength import Strength
 from nlnet.errors import InputError, about
-from nlnet.files.one_file import Findings
-from nlnet.files.pages import sigmas_of_pages, unclipped_note
+from nlnet.files.findings import Findings, unclipped_note
+from nlnet.files.pages import sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
@@ -61,40 +60,32 @@ def denoise_volume(
     if not is_zarr(target) and not is_tiff(target):
         raise InputError(f"The output {str(target)!r} must end in .zarr, .tif or .tiff.")
     volume = open_volume(source)
-    settings = scheduler.settings
+    settings, layout = scheduler.settings, volume.layout
     along = None if settings.along is None else volume.axis_of(settings.along)
-    blocks = _blocks(volume, target, scheduler, along)
+    work = Work.of(
+        layout,
+        settings.model,
+        settings.quality,
+        settings.strength_for(layout.shape[0]),
+        settings.threads or 1,
+        settings.max_memory,
+        settings.device,
+    )
+    blocks = _blocks(volume, target, work, settings, along)
     array = volume.as_dask(blocks)
     with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:
         plans = _find_plans(array, volume, scheduler, unfinished, along)
-        denoised = _denoised(array, volume, settings, plans, along)
+        every = plans.ravel().tolist()
+        scales = SCALES if any(isinstance(plan.noise, Camera) for plan in every) else 1
+        denoised = denoise_pages(array, from_known(plans, array), work, scales, along)
         scheduler.compute(_written(denoised, unfinished), progress)
-    return _findings(plans.ravel().tolist(), volume, target, settings)
-
-
-def _denoised(
-    array: da.Array, volume: Volume, settings: Settings, plans: Array, along: int | None
-) -> da.Array:
-    """Return the array, denoised as the settings say; pages without noise are left as they are."""
-    correlated = any(isinstance(plan.noise, Camera) for plan in plans.ravel())
-    return denoise_pages(
-        array,
-        from_known(plans, array),
-        SCALES if correlated else 1,
-        along=along,
-        strength=settings.strength if volume.channels > 1 else _luma(settings.strength),
-        model=settings.model,
-        quality=settings.quality,
-        channel_axis=volume.channel_axis,
-        threads=settings.threads or 1,
-        max_memory=settings.max_memory,
-        device=settings.device,
+    unclipped = sum(plan.unclipped for plan in every)
+    return Findings(
+        tuple(plan.sigma for plan in every),
+        settings.estimates,
+        _notes(volume, target) + unclipped_note(unclipped, len(every), every[0].white),
+        tuple(plan.in_words() for plan in every),
     )
-
-
-def _luma(strength: Strength) -> float:
-    """Return the strength for gray images."""
-    return strength[0] if isinstance(strength, Sequence) else strength
 
 
 def _find_plans(
@@ -104,7 +95,7 @@ def _find_plans(
     unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
     known = None if unfinished is None else unfinished.plans()
     if known is not None:
-        plans = np.empty(volume.shape[: volume.stacked], object)
+        plans = np.empty(volume.layout.pages, object)
         for index, plan in zip(np.ndindex(plans.shape), known, strict=True):
             plans[index] = plan
         return plans
@@ -116,8 +107,7 @@ def _find_plans(
         noise_axis=volume.noise_axis if settings.noise_axis is None else settings.noise_axis,
         along=along,
     )
-    lazy = plan_pages(array, asked, channel_axis=volume.channel_axis, stacked=volume.stacked)
-    found = _compute_whole(lazy, scheduler)
+    found = _compute_whole(plan_pages(array, asked, volume.layout), scheduler)
     if unfinished is not None:
         unfinished.keep_plans(found.ravel().tolist())
     return found
@@ -129,14 +119,14 @@ def _sigmas(array: da.Array, volume: Volume, scheduler: Scheduler) -> Sigma:
     white = settings.data_range or DATA_RANGES[volume.dtype.newbyteorder("=")]
     if settings.sigma is None:
         return None
-    pages = volume.shape[: volume.stacked]
+    pages = volume.layout.pages
     with about(repr(str(volume.path))):
         given = sigmas_of_pages(settings.sigma, math.prod(pages))
     sigmas = np.array(given, np.float64).reshape(pages)
     if white is not None:
         return np.asarray(sigmas * white / 255)
     # The range of each page's data, as `nlnet.denoise` takes it.
-    axes = tuple(range(volume.stacked, volume.ndim))
+    axes = tuple(range(len(pages), array.ndim))
     values = array.astype(np.float64)
     spans = _compute_whole(values.max(axis=axes) - values.min(axis=axes), scheduler)
     return np.asarray(sigmas * np.where(spans == 0, 1.0, spans) / 255)
@@ -148,50 +138,33 @@ def _compute_whole(lazy: da.Array, scheduler: Scheduler) -> Array:
     return np.asarray(found)
 
 
-def _findings(plans: Sequence[Plan], volume: Volume, target: Path, settings: Settings) -> Findings:
-    unclipped = sum(plan.unclipped for plan in plans)
-    return Findings(
-        tuple(plan.sigma for plan in plans),
-        settings.estimates,
-        _notes(volume, target) + unclipped_note(unclipped, len(plans), plans[0].white),
-        tuple(plan.in_words() for plan in plans),
-    )
-
-
 def _blocks(
-    volume: Volume, target: Path, scheduler: Scheduler, along: int | None
+    volume: Volume, target: Path, work: Work, settings: Settings, along: int | None
 ) -> tuple[int, ...]:
     """Return the shape of the blocks: no two of them may share a chunk of the target."""
+    layout = volume.layout
     if is_tiff(target):
-        units = (1,) * volume.ndim
+        units = (1,) * layout.ndim
     else:
         units = volume.chunks if is_zarr(volume.path) else new_chunks(volume)
-    rows, columns = volume.image_axes
-    settings = scheduler.settings
+    rows, columns = layout.image_axes
     blocks = list(units)
+    if layout.channel_axis is not None:
+        blocks[layout.channel_axis] = layout.shape[0]
     if along is not None:
         blocks[along] *= -(-RUN // units[along])
         for axis in (rows, columns):
             blocks[axis] *= -(-max(window_sides(volume.shape[axis])[0]) // units[axis])
-        if volume.channel_axis is not None:
-            blocks[volume.channel_axis] = volume.channels
-        return tuple(map(min, blocks, volume.shape))
-    blocks[rows], blocks[columns] = block_sides(
-        (units[rows], units[columns]),
-        (
-            int(np.prod(units[: volume.stacked])),
-            volume.channels,
-            volume.shape[rows],
-            volume.shape[columns],
-        ),
-        find_network(settings.model, volume.channels, settings.quality)[0].config,
-        threads=settings.threads or 1,
-        itemsize=volume.dtype.itemsize,
-        max_memory=settings.max_memory,
-        scales=PagesRequest(Request(settings.noise), settings.sigma).scales,
-    )
-    if volume.channel_axis is not None:
-        blocks[volume.channel_axis] = volume.channels
+    else:
+        blocks[rows], blocks[columns] = block_sides(
+            (units[rows], units[columns]),
+            (math.prod(units[: len(layout.pages)]), *layout.shape),
+            work.config,
+            threads=settings.threads or 1,
+            itemsize=volume.dtype.itemsize,
+            max_memory=settings.max_memory,
+            scales=PagesRequest(Request(settings.noise), settings.sigma).scales,
+        )
     return tuple(map(min, blocks, volume.shape))
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from dask.delayed import delayed
 
 from nlnet.arrays import Array
-from nlnet.dask.chunks import computed_apart, image_axes, stand_in
+from nlnet.dask.chunks import Layout, computed_apart
+from nlnet.dask.masks import extremes
 from nlnet.dask.sampling import lazy_object, sample_planes
-from nlnet.dask.sigma_maps import extremes
 from nlnet.denoising.image import unclipped_warning
 from nlnet.denoising.pages import Sigma, find_axis, groups_of_pages, sigma_of_pages
 from nlnet.denoising.plan import Plan, Request, make_plan
 from nlnet.errors import InputError
-from nlnet.inputs import DATA_RANGES, check_dtype, to_planes
+from nlnet.inputs import DATA_RANGES, to_planes
 from nlnet.noise.record import SCALES, Camera, Noise, NoNoise
 from nlnet.noise.sample import Sample, sampled_pages
 
@@ -75,9 +75,7 @@ class PagesRequest:
 def plan_pages(
     array: da.Array,
     asked: PagesRequest,
-    *,
-    channel_axis: int | None,
-    stacked: int,
+    layout: Layout,
     hidden: da.Array | None = None,
     maps: da.Array | None = None,
 ) -> da.Array:
@@ -93,10 +91,7 @@ def plan_pages(
     InputError
         If the array or the request cannot be used.
     """
-    page = stand_in(array, stacked)
-    check_dtype(page)
-    _, channels = image_axes(page, channel_axis)
-    leading = array.shape[:stacked]
+    leading = layout.pages
     sigmas = sigma_of_pages(asked.sigma, leading)
     for sigma in sigmas.ravel():
         asked.request.check(sigma, array.dtype)
@@ -110,7 +105,7 @@ def plan_pages(
 
     def sample(index: tuple[int, ...], *, estimates: bool, pages: int = 1) -> Any:
         left_out = None if hidden is None else hidden[index]
-        planes = to_planes(copy[index], channels)
+        planes = to_planes(copy[index], layout.channel_axis)
         missing = asked.along is not None
         return sample_planes(planes, left_out, estimates=estimates, pages=pages, missing=missing)
 
@@ -132,8 +127,8 @@ def plan_pages(
             if common is None or hidden is not None or asked.looks(array.dtype):
                 own = sample(index, estimates=asked.estimates and common is None)
             found[index] = lazy_object(delayed(_plan)(own, given, asked, common))
-    lazy = da.stack(found.ravel().tolist()).reshape(leading) if stacked else found.item()
-    return cast(da.Array, lazy.rechunk(array.chunks[:stacked]))
+    lazy = da.stack(found.ravel().tolist()).reshape(leading) if leading else found.item()
+    return cast(da.Array, lazy.rechunk(array.chunks[: len(leading)]))
 
 
 def from_known(plans: Array, array: da.Array) -> da.Array:

@@ -16,9 +16,8 @@ from dask.delayed import Delayed, delayed
 from nlnet.arrays import Array
 from nlnet.dask.masks import fill_tiles, find_hidden
 from nlnet.inputs import check_finite
-from nlnet.masks import Mask, check_share, fill
-from nlnet.noise.sample import Extremes, Sample, tile_places
-from nlnet.noise.white import check_size
+from nlnet.masks import Mask, check_share
+from nlnet.noise.sample import Extremes, Sample, check_size, tile_places
 
 
 def sample_planes(
@@ -53,10 +52,8 @@ def sample_planes(
     planes = planes.rechunk({0: -1})
     if estimates:
         check_size(planes.shape)
-    places = tile_places(planes.shape, pages)
-    if places[0][1] == slice(None):
-        given = None if hidden is None else _in_one_piece(hidden)
-        return cast(Delayed, delayed(_sample_whole)(_in_one_piece(planes), given, pages, missing))
+    grid = tile_places(planes.shape, pages)
+    places = [place for row in grid for place in row]
     blocks, masks = _tasks(planes), _like(planes, hidden)
     gathered = delayed(_gather)(
         planes.shape,
@@ -64,6 +61,7 @@ def sample_planes(
         [delayed(_extremes)(*pair) for pair in zip(blocks, masks, strict=True)],
         [_in_one_piece(planes[place]) for place in places],
         [None if hidden is None else _in_one_piece(hidden[place[1:]]) for place in places],
+        len(grid),
         missing,
     )
     return cast(Delayed, gathered)
@@ -86,18 +84,6 @@ def _tasks(array: da.Array) -> list[Delayed]:
     return cast(list[Delayed], array.to_delayed(optimize_graph=False).ravel().tolist())
 
 
-def _sample_whole(planes: Array, given: Mask | None, pages: int, missing: bool) -> Sample | None:
-    """Return the sample of a small image, all pixels that are left out filled."""
-    hidden = find_hidden(planes, given)
-    if hidden is not None:
-        if missing and hidden.all():
-            return None
-        check_share(int(np.count_nonzero(hidden)), hidden.size)
-        planes = fill(planes, hidden)
-    check_finite(planes)
-    return Sample.of(planes, pages)
-
-
 def _extremes(planes: Array, given: Mask | None) -> tuple[Extremes, int]:
     """Return the extremes of a chunk, whose visible values must be finite, and what is hidden."""
     hidden = find_hidden(planes, given)
@@ -112,6 +98,7 @@ def _gather(
     found: Sequence[tuple[Extremes, int]],
     tiles: Sequence[Array],
     hidden_tiles: Sequence[Mask | None],
+    rows: int,
     missing: bool,
 ) -> Sample | None:
     count = sum(count for _, count in found)
@@ -119,7 +106,7 @@ def _gather(
         return None
     check_share(count, shape[1] * shape[2])
     extremes = Extremes.merge([each for each, _ in found])
-    return Sample(shape, dtype, extremes, fill_tiles(tiles, hidden_tiles))
+    return Sample(shape, dtype, extremes, fill_tiles(tiles, hidden_tiles), rows=rows)
 
 
 def lazy_object(value: Any) -> da.Array:

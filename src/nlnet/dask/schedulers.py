@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from dask.base import compute
 from dask.callbacks import Callback
@@ -29,18 +29,11 @@ TIMEOUT = 10.0
 """Seconds to wait for a scheduler to answer."""
 
 
-class Scheduler(Protocol):
-    """What out-of-core denoising asks for: results of lazy parts, in their order."""
-
-    settings: Settings
-    """How to denoise a block: settings whose threads and memory are those of one task."""
-
-    def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
-        """Return the parts' results; report the share of them that is done."""
-
-
 class Threads:
-    """Some blocks at a time in threads of this process, which share its CPUs and memory."""
+    """Some blocks at a time in threads of this process, which share its CPUs and memory.
+
+    `settings` are those of one task: how to denoise a block, with which threads and memory.
+    """
 
     def __init__(self, settings: Settings, blocks: int, cpus: int) -> None:
         self._blocks = blocks
@@ -117,6 +110,10 @@ class Cluster:
                 if progress is not None:
                     progress(done)
                 yield future.result()
+
+
+Scheduler: TypeAlias = Threads | Cluster
+"""Who computes lazy parts, and returns their results in order."""
 
 
 @contextmanager

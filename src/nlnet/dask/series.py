@@ -36,11 +36,11 @@ def denoise_along(
     chunks = list(array.chunks)
     chunks[along] = merge_small(chunks[along], RUN)
     depth = {along: REACH if len(chunks[along]) > 1 else 0}
-    for axis, length in zip(work.image_axes, work.shape[1:], strict=True):
+    for axis, length in zip(work.layout.image_axes, work.layout.shape[1:], strict=True):
         chunks[axis], depth[axis % array.ndim] = window_sides(length)
-    if work.channel_axis is not None:
-        chunks[work.channel_axis] = (work.shape[0],)
-    pixels = work.mask_axes(array.ndim)
+    if work.layout.channel_axis is not None:
+        chunks[work.layout.channel_axis] = (work.layout.shape[0],)
+    pixels = work.layout.pixel_axes
     numbers, last = da.arange(array.shape[along]), array.shape[along] - 1
     inputs = [(hidden, pixels), (maps, pixels), (numbers, (along,)), (plans, range(plans.ndim))]
     return map_with_halo(
@@ -70,7 +70,7 @@ def _denoise_run(
                 block, hidden, maps, indices[at], plans.item(indices[at])
             ),
             work.shares,
-            work.network(),
+            work.network,
             ignore,
             range(first, end),
         )

@@ -23,7 +23,7 @@ from nlnet.arrays import Array
 from nlnet.atomic import PREFIX, temporary_beside
 from nlnet.dask.unfinished import Unfinished
 from nlnet.dask.volumes import Volume, find_multiscales
-from nlnet.errors import FileError, cannot
+from nlnet.errors import FileError, trying
 from nlnet.files.claims import claim
 from nlnet.files.volume_paths import is_zarr
 
@@ -52,7 +52,7 @@ class ZarrTarget:
 
     def write(self, region: tuple[slice, ...], block: Array) -> None:
         """Write a region; it must cover chunks as a whole."""
-        with _writable(self.path):
+        with trying(f"write {str(self.path)!r}"):
             _check_not_given_up(self.path)
             _open_to_write(self.path, self.key, self.run)[region] = block
 
@@ -78,7 +78,7 @@ class TiffTarget:
         while whole > 0 and block.shape[whole] == self.shape[whole]:
             whole -= 1
         values = np.ascontiguousarray(block, self.dtype)
-        with _writable(self.path), open(self.path, "r+b") as stream:
+        with trying(f"write {str(self.path)!r}"), open(self.path, "r+b") as stream:
             for line in np.ndindex(block.shape[:whole]):
                 place = [start + step for start, step in zip(starts, line, strict=False)]
                 place += starts[whole:]
@@ -110,10 +110,10 @@ def new_target(path: Path, volume: Volume, run: str) -> Iterator[Target]:
         return
     temporary = temporary_beside(path)
     try:
-        with _writable(path):
+        with trying(f"write {str(path)!r}"):
             target = _make_tiff(path, temporary, volume)
         yield target
-        with _writable(path):
+        with trying(f"write {str(path)!r}"):
             _rename(temporary, path)
     finally:
         _remove(temporary)
@@ -128,7 +128,7 @@ def _new_zarr(path: Path, volume: Volume, run: str) -> Iterator[ZarrTarget]:
     temporary = unfinished_path(path)
     unfinished = Unfinished(temporary)
     try:
-        with _writable(path):
+        with trying(f"write {str(path)!r}"):
             if unfinished.fits(run):
                 target = ZarrTarget(temporary, volume.key if is_zarr(volume.path) else "")
             else:
@@ -136,7 +136,7 @@ def _new_zarr(path: Path, volume: Volume, run: str) -> Iterator[ZarrTarget]:
                 target = _make_zarr(temporary, volume)
                 unfinished.begin(run)
         yield target
-        with _writable(path):
+        with trying(f"write {str(path)!r}"):
             _rename(temporary, path)
             Unfinished(path).forget()
     except KeyboardInterrupt:
@@ -146,16 +146,6 @@ def _new_zarr(path: Path, volume: Volume, run: str) -> Iterator[ZarrTarget]:
     except BaseException:
         _remove(temporary)
         raise
-
-
-@contextmanager
-def _writable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileError:
-        raise
-    except OSError as error:
-        raise cannot(f"write {str(path)!r}", error) from error
 
 
 class _UnfinishedFolder(zarr.storage.LocalStore):
@@ -194,14 +184,15 @@ def _make_zarr(temporary: Path, volume: Volume) -> ZarrTarget:
 
 def new_chunks(volume: Volume) -> tuple[int, ...]:
     """Return the chunks of a zarr array made from a TIFF file: its tiles, or squares."""
-    rows, columns = volume.image_axes
-    chunks = [1] * volume.ndim
+    layout = volume.layout
+    chunks = [1] * layout.ndim
+    columns = layout.image_axes[1]
     tiled = volume.chunks[columns] < volume.shape[columns]
-    for axis in (rows, columns):
+    for axis in layout.image_axes:
         side = volume.chunks[axis] if tiled else _NEW_CHUNK
         chunks[axis] = min(side, volume.shape[axis])
-    if volume.channel_axis is not None:
-        chunks[volume.channel_axis] = volume.channels
+    if layout.channel_axis is not None:
+        chunks[layout.channel_axis] = layout.shape[0]
     return tuple(chunks)
 
 
@@ -230,13 +221,13 @@ def _make_tiff(path: Path, temporary: Path, volume: Volume) -> TiffTarget:
     dtype = volume.dtype.newbyteorder("=")
     size = int(np.prod(volume.shape, dtype=object)) * dtype.itemsize
     ome = path.name.lower().endswith((".ome.tif", ".ome.tiff"))
-    color = volume.channels == 3
+    color, axis = volume.layout.shape[0] == 3, volume.layout.channel_axis
     with tifffile.TiffWriter(temporary, bigtiff=size > _CLASSIC_TIFF, ome=ome) as writer:
         written = writer.write(
             shape=volume.shape,
             dtype=dtype,
             photometric="rgb" if color else "minisblack",
-            planarconfig=("contig" if volume.channel_axis == -1 else "separate") if color else None,
+            planarconfig=("contig" if axis == -1 else "separate") if color else None,
             metadata={"axes": _tiff_axes(volume)},
             returnoffset=True,
         )
@@ -246,13 +237,13 @@ def _make_tiff(path: Path, temporary: Path, volume: Volume) -> TiffTarget:
 
 def _tiff_axes(volume: Volume) -> str:
     """Return letters for the axes as TIFF knows them: those of the file, or by their order."""
-    letters = "".join(volume.axes).upper()
-    color = {None: "YX", -1: "YXS", -3: "SYX"}[volume.channel_axis]
-    known = len(letters) == volume.ndim and set(letters[: volume.stacked]) <= set("TCZ")
+    letters, stacked = "".join(volume.axes).upper(), len(volume.layout.pages)
+    color = {None: "YX", -1: "YXS", -3: "SYX"}[volume.layout.channel_axis]
+    known = len(letters) == len(volume.shape) and set(letters[:stacked]) <= set("TCZ")
     if known and len(set(letters)) == len(letters):
-        return letters[: volume.stacked] + color
+        return letters[:stacked] + color
     # More than three axes of pages have no names in OME; Q is what tifffile calls any other.
-    return "TCZ"[3 - volume.stacked :] + color if volume.stacked <= 3 else "Q" * volume.ndim
+    return "TCZ"[3 - stacked :] + color if stacked <= 3 else "Q" * len(volume.shape)
 
 
 def _rename(temporary: Path, path: Path) -> None:

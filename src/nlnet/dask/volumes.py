@@ -16,11 +16,11 @@ import tifffile
 import zarr
 
 from nlnet.arrays import Array
-from nlnet.dask.chunks import stand_in
+from nlnet.dask.chunks import Layout
 from nlnet.denoising.pages import find_axis
 from nlnet.errors import FileError, InputError, about, cannot
 from nlnet.files.volume_paths import is_zarr
-from nlnet.inputs import KINDS, check_dtype
+from nlnet.inputs import KINDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,10 +43,8 @@ class Volume:
         Shape of what is read and, in zarr, written at once: chunks, shards, tiles or strips.
     axes : tuple of str
         Names of the axes, where the file has them.
-    stacked : int
-        How many axes at the front count pages.
-    channel_axis : int or None
-        The axis of the channels, counted from the end.
+    layout : Layout
+        What its axes are.
     """
 
     path: Path
@@ -56,13 +54,12 @@ class Volume:
     dtype: np.dtype[Any]
     chunks: tuple[int, ...]
     axes: tuple[str, ...]
-    stacked: int
-    channel_axis: int | None
+    layout: Layout
 
     @property
     def noise_axis(self) -> int | None:
         """The axis of pages that differ in their noise: the channels, if the file names them."""
-        names = [name.lower() for name in self.axes[: self.stacked]]
+        names = [name.lower() for name in self.axes[: len(self.layout.pages)]]
         return names.index("c") if "c" in names else None
 
     def axis_of(self, along: str | int) -> int:
@@ -74,23 +71,12 @@ class Volume:
             If there is none in front of the pages.
         """
         with about(repr(str(self.path))):
-            return find_axis(along, self.shape[: self.stacked], self.axes)
+            return find_axis(along, self.layout.pages, self.axes)
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """Number of axes, which dask asks for."""
         return len(self.shape)
-
-    @property
-    def channels(self) -> int:
-        """Number of channels of a page."""
-        return 1 if self.channel_axis is None else self.shape[self.channel_axis]
-
-    @property
-    def image_axes(self) -> tuple[int, int]:
-        """The axes of rows and columns, counted from the end."""
-        rows, columns = {None: (-2, -1), -1: (-3, -2), -3: (-2, -1)}[self.channel_axis]
-        return rows, columns
 
     def __getitem__(self, region: tuple[slice, ...]) -> Array:
         with _readable(self.path):
@@ -128,10 +114,8 @@ def open_volume(path: Path) -> Volume:
         key, names = _find_zarr(path) if is_zarr(path) else ("", _find_tiff(path))
         array = _open_array(path, key, modified)
         shape, dtype, chunks = array.shape, array.dtype, array.shards or array.chunks
-    stacked, channel_axis = _find_layout(path, shape, names)
-    volume = Volume(path, key, modified, shape, dtype, chunks, names, stacked, channel_axis)
-    check_dtype(stand_in(da.empty((), dtype=dtype)))
-    return volume
+    layout = Layout.of(shape, dtype, *_find_pages(path, shape, names))
+    return Volume(path, key, modified, shape, dtype, chunks, names, layout)
 
 
 @contextmanager
@@ -203,7 +187,7 @@ def _find_tiff(path: Path) -> tuple[str, ...]:
         return tuple(file.series[0].get_axes())
 
 
-def _find_layout(
+def _find_pages(
     path: Path, shape: tuple[int, ...], names: tuple[str, ...]
 ) -> tuple[int, int | None]:
     """Return how many axes count pages, and which one holds the channels of a page."""

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from typing import TypeGuard
+
+import numpy as np
+import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.dask.masks import find_hidden
-from nlnet.dask.sigma_maps import map_of_block
-from nlnet.denoising.camera import Place, scales_of
+from nlnet.dask.chunks import Layout
+from nlnet.dask.masks import find_hidden, map_of_block
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
 from nlnet.denoising.series_pages import PlannedPage
-from nlnet.denoising.strength import Shares
-from nlnet.inputs import check_finite, to_planes
+from nlnet.denoising.strength import Shares, Strength, check_strength
+from nlnet.engine.removal import Place, scales_of
+from nlnet.inputs import check_count, check_finite, to_planes
 from nlnet.masks import Mask, Planes, fill
-from nlnet.model.loading import ModelLike
+from nlnet.model import loading
+from nlnet.model.loading import ModelLike, check_quality, choose_model
+from nlnet.network.config import NetworkConfig
+from nlnet.network.matching import check_size
 from nlnet.noise.record import Camera
+from nlnet.noise.stabilisation import engine_noise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,40 +33,44 @@ class Work:
 
     Parameters
     ----------
-    model, quality
-        As for `nlnet.denoise`.
-    reach : int
-        How far the network looks.
-    unit : int
-        Pixels along a side that belong together for it.
-    shape : (C, H, W)
-        Shape of a page at the full size.
-    image_axes : (int, int)
-        The axes of rows and columns, counted from the end.
-    channel_axis : int or None
-        That of the channels, counted from the end.
+    network : Network
+        What removes noise.
+    config : NetworkConfig
+        How far it looks, and how many pixels along a side belong together for it.
+    layout : Layout
+        The axes of the array, and the shape of a page at the full size.
     shares : (luma, chroma)
         How much of the noise is removed.
-    threads, max_memory, device
-        As for `nlnet.denoise`, for the work on one chunk.
     """
 
-    model: ModelLike
-    quality: str | None
-    reach: int
-    unit: int
-    shape: tuple[int, int, int]
-    image_axes: tuple[int, int]
-    channel_axis: int | None
+    network: Network
+    config: NetworkConfig
+    layout: Layout
     shares: Shares
-    threads: int
-    max_memory: int | None
-    device: str
 
-    def mask_axes(self, ndim: int) -> tuple[int, ...]:
-        """Return the axes of an array that a mask has as well: all but that of the channels."""
-        channels = None if self.channel_axis is None else self.channel_axis % ndim
-        return tuple(axis for axis in range(ndim) if axis != channels)
+    @classmethod
+    def of(
+        cls,
+        layout: Layout,
+        model: ModelLike,
+        quality: str | None,
+        strength: Strength,
+        threads: int,
+        max_memory: int | None,
+        device: str,
+    ) -> Work:
+        """Return the work that a user asks for; parameters as for `nlnet.dask.denoise`."""
+        check_count("threads", threads)
+        check_count("max_memory", max_memory)
+        check_quality(quality, model)
+        channels, height, width = layout.shape
+        # All models of a family reach equally far, so any sigma does.
+        config = choose_model(model, channels, 25.0, quality).config
+        check_size(height, width, config)
+        # A model of the user's goes along with the chunks; of ours, the name is enough.
+        sent = loading.load_model(model) if _is_file(model) else model
+        network = Network.of(sent, channels, quality, threads, max_memory, device)
+        return cls(network, config, layout, check_strength(strength, channels))
 
     def read_page(
         self,
@@ -71,7 +84,7 @@ class Work:
 
         `hidden` and `maps` are blocks of the mask and of maps of sigma, if there are such.
         """
-        original = to_planes(block[index], self.channel_axis)
+        original = to_planes(block[index], self.layout.channel_axis)
         left_out = find_hidden(original, None if hidden is None else hidden[index])
         if left_out is not None and left_out.all():
             return None
@@ -81,26 +94,29 @@ class Work:
         if maps is not None and plan.sigmas is not None:
             magnitude = max(map(abs, plan.values))
             sigma_map = map_of_block(maps[index], left_out, plan.sigmas, magnitude)
-        page = Planes(planes, left_out, self.channel_axis, block[index])
+        page = Planes(planes, left_out, self.layout.channel_axis, block[index])
         return PlannedPage(page, plan, sigma_map)
-
-    def network(self) -> Network:
-        """Return what removes noise."""
-        machine = self.threads, self.max_memory, self.device
-        return Network.of(self.model, self.shape[0], self.quality, *machine)
 
     def scales(self, plan: Plan) -> int:
         """Return at how many scales noise is removed; 0 if it is not correlated."""
         if plan.idle or not isinstance(plan.noise, Camera):
             return 0
-        return scales_of(plan.noise, self.shape)
+        return scales_of(engine_noise(plan.noise), self.layout.shape)
 
-    def place(self, scale: int, rows: Array, columns: Array) -> Place:
+    def place(
+        self, scale: int, rows: Array, columns: Array, change: npt.NDArray[np.float32] | None
+    ) -> Place:
         """Return where in the image, at some scale, these rows and columns are."""
-        size = self.shape[1] >> scale, self.shape[2] >> scale
-        return Place(scale, size, (int(rows[0]), int(columns[0])))
+        size = self.layout.shape[1] >> scale, self.layout.shape[2] >> scale
+        return Place(scale, size, (int(rows[0]), int(columns[0])), change)
 
     def shares_at(self, scale: int) -> Shares:
         """Return how much is removed at a scale: blending is for the full size only."""
         luma, chroma = self.shares
         return self.shares if scale == 0 else (max(luma, 1.0), max(chroma, 1.0))
+
+
+def _is_file(model: ModelLike) -> TypeGuard[str | os.PathLike[str]]:
+    shipped = loading.shipped_models()
+    named = model in (loading.AUTO, *shipped, *map(loading.family_of, shipped))
+    return isinstance(model, (str, os.PathLike)) and not named and os.path.exists(model)

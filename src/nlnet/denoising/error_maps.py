@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.denoising.coarse_to_fine import enlarged, halve
-from nlnet.denoising.evening import interpolate
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.denoising.strength import Shares, blend
+from nlnet.engine.planes import enlarge, halve, widen
 from nlnet.noise.levels import Level
 from nlnet.noise.record import Camera, Noise
 from nlnet.parallel import available_cpus, single_threaded_blas
@@ -74,7 +73,7 @@ def error_map(
         seen = slice(top, min(last + _HALO, height))
         found = features(planes[:, seen], restored[:, seen], sigmas[:, seen], plan, refined=refined)
         logs = _head(found)
-        rows = enlarged(logs, first - top, last - top, restored.shape[2])
+        rows = enlarge(logs, first - top, last - top, restored.shape[2])
         errors[:, first:last] = np.exp(rows) * sigmas[:, first:last]
 
     with single_threaded_blas, ThreadPoolExecutor(network.threads or available_cpus()) as pool:
@@ -106,7 +105,7 @@ def features(planes: Array, restored: Maps, sigmas: Maps, plan: Plan, *, refined
             part = energy if scale else halve(energy)
             part = part if number else _blurred(part)
             for _ in range(scale - 1):
-                part = enlarged(part, 0, 2 * part.shape[1], 2 * part.shape[2])
+                part = enlarge(part, 0, 2 * part.shape[1], 2 * part.shape[2])
             found.append(np.log(part + np.float32(_LEAST_ENERGY)))
         result, removed, weights = halve(result), halve(removed), halve(weights)
     maps = np.stack(found)
@@ -148,8 +147,8 @@ def sigmas_of(noise: Noise, restored: Maps, sigma_map: SigmaMap | None) -> Maps:
         powers = np.square(noise.strengths[:, 0])
         power = powers[0] if len(restored) == 1 else (powers[0] + 2 * powers[1]) / 3
         size = restored.shape[1], restored.shape[2]
-        power = np.maximum(power, 0.01 * power.mean())[np.newaxis]
-        sigmas = np.sqrt(interpolate(power, size, (0, size[0]), (0, size[1])))
+        power = np.maximum(power, 0.01 * power.mean())
+        sigmas = np.sqrt(widen(power, size))
     else:
         levels = noise.levels * (len(restored) // len(noise.levels))
         sigmas = np.stack(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import denoise_page
-from nlnet.denoising.plan import SURE, Plan, Request
+from nlnet.denoising.plan import Plan, Request, is_sure
 from nlnet.denoising.sigma_map import is_map
 from nlnet.denoising.strength import Strength, check_strength
 from nlnet.errors import Cancelled
@@ -208,7 +208,7 @@ def warnings_of(plan: Plan, *, given: bool) -> Iterator[str]:
             else f"its noise is estimated as {plan.noise.sigma:.3g}, too little to remove"
         )
         yield f"The image comes back as it is: {reason}."
-    elif isinstance(plan.noise, Camera) and plan.noise.certainty < SURE:
+    elif isinstance(plan.noise, Camera) and not is_sure(plan.noise):
         doubt = 1 - plan.noise.certainty
         yield (
             f"What looks like noise may be texture ({doubt:.0%}), so a part of it stays: "

@@ -1,4 +1,4 @@
-"""The network as denoising uses it: chosen by the noise, and run on rows in an image's units."""
+"""The network as denoising uses it: chosen by the noise, and run by the engine on an image."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array, Box, FloatArray, ReadRows, WriteRows
+from nlnet.arrays import Array, Box, WriteRows
 from nlnet.denoising.devices import CPU, denoise_on_device
-from nlnet.denoising.evening import Evening
+from nlnet.engine.network import EngineNetwork
+from nlnet.engine.removal import Elsewhere, Place, Removal, usable
 from nlnet.errors import InputError
 from nlnet.model.loading import ModelLike, choose_model
 from nlnet.model.model import Model
-from nlnet.network.recursion import denoise_rows
-from nlnet.progress import Report
+from nlnet.network.matching import check_size
+from nlnet.network.prepared import prepare
+from nlnet.network.recursion import choose_tile_rows, memory_of_tables
+from nlnet.noise.record import Noise
+from nlnet.noise.stabilisation import engine_noise
+from nlnet.progress import Report, ignore
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +37,8 @@ class Network:
         values from 0 to 255.
     box : (low, high) or None
         Values that the result is kept in.
-    factors : (luma, chroma)
-        How many times more noise is removed than there is.
-    ran : dict
-        The names of the models that have run, in the order of their first run.
+    strength : (luma, chroma)
+        How much of the noise is removed.
     """
 
     choose: Callable[[float], Model]
@@ -46,8 +48,7 @@ class Network:
     span: float = 255.0
     black: float = 0.0
     box: Box | None = None
-    factors: tuple[float, float] = (1.0, 1.0)
-    ran: dict[str, None] = dataclasses.field(default_factory=dict)
+    strength: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of(
@@ -68,12 +69,6 @@ class Network:
         """Return the model for white noise of the image."""
         return self.choose(sigma * 255 / self.span)
 
-    def of_stages(self) -> Network:
-        """Return the same without the refinement, if its models have one."""
-        return dataclasses.replace(
-            self, choose=lambda sigma: self.choose(sigma).without_refinement()
-        )
-
     def beside(self, taken: int, what: str, shape: tuple[int, ...]) -> Network:
         """Return the network with the memory that is left beside bytes that are taken."""
         if self.max_memory is None:
@@ -85,94 +80,96 @@ class Network:
             )
         return dataclasses.replace(self, max_memory=self.max_memory - taken)
 
-    def run(
+    def remove(
         self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, ...],
-        sigma: float,
+        planes: Array,
+        noise: Noise,
+        target: Array | WriteRows,
         report: Report,
-    ) -> None:
-        """Remove white noise from rows; their values and `sigma` are in the unit of the span."""
-        luma, chroma = (sigma * factor for factor in self.factors)
-        if luma == chroma or shape[0] == 1:
-            self._run(read, write, shape, luma, report)
-            return
-        strengths = np.array([luma, chroma], np.float32).reshape(2, 1, 1)
-        evening = Evening.of(strengths, self.black + self.span / 2, (shape[1], shape[2]))
-        assert evening is not None
-        self.run_even(read, write, shape, evening, report)
+        place: Place | None = None,
+    ) -> tuple[str, ...]:
+        """Remove the noise of (C, H, W) planes, and return the names of the models that ran.
 
-    def run_even(
-        self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, ...],
-        evening: Evening,
-        report: Report,
-    ) -> None:
-        """Remove noise that is made even first."""
-        box = self.box
-
-        def read_even(first: int, last: int) -> Array:
-            return evening.even(np.asarray(read(first, last), np.float32), first)
-
-        def write_back(first: int, rows: Array) -> None:
-            noisy = rows
-            if evening.shares is not None:
-                noisy = np.asarray(read(first, first + rows.shape[1]), np.float32)
-            restored = evening.restore(rows, noisy, first)
-            write(first, restored if box is None else np.clip(restored, *box))
-
-        # A network that sees values at another scale has no box.
-        unlimited = dataclasses.replace(self, box=None)
-        unlimited._run(read_even, write_back, shape, evening.reference, report)
-
-    def _run(
-        self,
-        read: ReadRows,
-        write: WriteRows,
-        shape: tuple[int, ...],
-        sigma: float,
-        report: Report,
-    ) -> None:
-        model = self.model_for(sigma)
-        self.ran[model.name] = None
-        # The image's noise becomes that of the training; the box is scaled with it.
-        scale = model.sigma / sigma
-        # The stages do not depend on where values begin; a refinement does.
-        black = 0.0 if model.refinement is None else self.black * scale
-        scaled = self.box and (self.box[0] * scale - black, self.box[1] * scale - black)
-
-        def read_scaled(first: int, last: int) -> FloatArray:
-            return _to_network(read(first, last), scale, black)
-
-        def write_scaled(first: int, rows: FloatArray) -> None:
-            restored = (rows + np.float32(black)) / np.float32(scale)
-            write(first, restored if self.box is None else np.clip(restored, *self.box))
-
-        if self.device != CPU:
-            noisy = read_scaled(0, shape[1])
-            write_scaled(0, denoise_on_device(noisy, model, self.device, scaled, report))
-            return
-        channels, height, width = shape
-        denoise_rows(
-            read_scaled,
-            write_scaled,
-            (channels, height, width),
-            model.config,
-            [stage.astype(np.float32) for stage in model.stages],
-            model.refinement,
-            box=scaled,
+        Parameters
+        ----------
+        planes : (C, H, W) array
+            The image, of any dtype.
+        noise : Noise
+            Its noise, in the same units.
+        target : array or callable
+            Takes the result: an array like the planes, or ``write(first, rows)``, to which rows of
+            floats are handed that it must copy to keep.
+        report : callable
+            Called with the share of the work done; an exception it raises stops the work.
+        place : Place, optional
+            For camera noise of a part of an image, at one scale: which part it is.
+        """
+        if not callable(target) and usable(target) is not target:
+            restored = np.empty(target.shape, usable(target[:, :0]).dtype)
+            ran = self.remove(planes, noise, restored, report, place)
+            target[:] = restored
+            return ran
+        if not planes.size:
+            check_size(planes.shape[1], planes.shape[2], self.choose(25.0).config)  # raises
+        removal = Removal(
+            usable(planes),
+            engine_noise(noise),
+            strength=self.strength,
+            span=self.span,
+            black=self.black,
+            box=self.box,
+            place=place,
+        )
+        models = [self.choose(sigma) if sigma > 0 else None for sigma in removal.sigmas()]
+        for scale, model in enumerate(models):
+            if model is not None:
+                check_size(planes.shape[1] >> scale, planes.shape[2] >> scale, model.config)
+        networks = [None if model is None else _prepared(model) for model in models]
+        removal.run(
+            networks,
+            target,
             threads=self.threads,
-            max_memory=self.max_memory,
+            tile_rows=self._tile_rows(removal, models, networks, planes.shape),
+            elsewhere=self._elsewhere(models),
             progress=report,
         )
+        # The smallest scale comes first.
+        names = (model.name for model in reversed(models) if model is not None)
+        return tuple(dict.fromkeys(names))
+
+    def _tile_rows(
+        self,
+        removal: Removal,
+        models: list[Model | None],
+        networks: list[EngineNetwork | None],
+        shape: tuple[int, ...],
+    ) -> int:
+        """Return the height of tiles that fits into the memory there is."""
+        if self.max_memory is None or self.device != CPU:
+            return 0
+        tables = sum(
+            memory_of_tables(config) for config in {model.config for model in models if model}
+        )
+
+        def needed(tile_rows: int) -> int:
+            return removal.memory(networks, self.threads, tile_rows) + tables
+
+        return choose_tile_rows(needed, shape, self.max_memory)
+
+    def _elsewhere(self, models: list[Model | None]) -> Elsewhere | None:
+        """Return what runs the models where the engine does not."""
+        if self.device == CPU:
+            return None
+
+        def run(scale: int, planes: Array, box: Box | None) -> Array:
+            model = models[scale]
+            assert model is not None
+            model = model if scale == 0 else model.without_refinement()
+            return denoise_on_device(planes, model, self.device, box, ignore)
+
+        return run
 
 
-def _to_network(rows: Array, scale: float, black: float) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        scaled = np.multiply(rows, scale, dtype=np.float32) - np.float32(black)
-    if not np.isfinite(scaled).all():
-        raise InputError("The image has values that are too large beside its sigma for float32.")
-    return scaled
+def _prepared(model: Model) -> EngineNetwork:
+    stages = [stage.astype(np.float32) for stage in model.stages]
+    return prepare(model.config, stages, model.refinement, model.sigma)

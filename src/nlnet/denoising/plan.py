@@ -15,11 +15,12 @@ import numpy as np
 
 from nlnet.arrays import Box
 from nlnet.denoising.sigma_map import check_extremes
+from nlnet.engine.noise import sure_certainty
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, check_data_range, check_sigma
 from nlnet.noise.record import Camera, Noise, NoNoise, White, check_kind
 from nlnet.noise.sample import Sample
-from nlnet.noise.stabilisation import stabiliser
+from nlnet.noise.stabilisation import engine_noise
 
 _EXPLAINED = 6.0
 """Standard deviations of the noise by which values may leave the data range."""
@@ -27,15 +28,6 @@ _EXPLAINED = 6.0
 _FAR_ABOVE = 1.5
 _FAR_SHARE = 1e-3
 """If a larger share of the data is above 1.5 times the given range, the range is wrong."""
-
-_WHITES = (1.0, 255.0, 1023.0, 4095.0, 16383.0, 65535.0)
-_LEAST_FILL, _MOST_FILL = 0.25, 2.5
-"""Values of white that are usual, and the share of one that values of such an image fill; more than
-1 if there is much noise."""
-
-
-SURE = 0.9
-"""Certainty from which on all of the noise is removed, and there is nothing to say about it."""
 
 _TINY = 1e-30
 """Noise below this is none: what is divided by it may leave the range of float32."""
@@ -174,7 +166,11 @@ def make_plan(
         assert not isinstance(sigma, tuple)
         noise = _decide_noise(sample, sigma, request.noise, most)
     box, unclipped = _find_box(sample, white, noise, request)
-    filled = _fill(sample, noise) if common is None else (common.span, common.black)
+    filled = (
+        engine_noise(noise).fill(sample.low, sample.high)
+        if common is None
+        else (common.span, common.black)
+    )
     tiny = max(sample.magnitude * float(np.finfo(np.float32).eps), _TINY)
     return Plan(
         noise,
@@ -207,7 +203,7 @@ def _decide_noise(
         return White(float(sigma))
     # Only now: who knows the noise need not wait for what finds it.
     from nlnet.noise.estimation import find_noise
-    from nlnet.noise.white import LEAST_SIDE
+    from nlnet.noise.sample import LEAST_SIDE
 
     if sigma is None:
         return find_noise(sample, noise)
@@ -271,15 +267,6 @@ def _find_box(
     return None, request.white_of(sample.dtype) is not None
 
 
-def _fill(sample: Sample, noise: Noise) -> tuple[float, float]:
-    """Return what the values fill, once their noise is even, and where that begins."""
-    if noise.sigma is None:
-        ends = np.array([sample.low, sample.high])
-        evened = np.array([stabiliser(level).forward(ends) for level in noise.levels])
-        return max(1.0, float(np.diff(evened).max())), float(evened.min())
-    fill = sample.high - sample.low
-    # Where the white is a usual one, images are seen as in training.
-    for white in _WHITES:
-        if _LEAST_FILL * white <= fill <= _MOST_FILL * white and sample.low < white:
-            return max(white, noise.sigma), 0.0
-    return max(fill, noise.sigma) or 1.0, sample.low
+def is_sure(noise: Noise) -> bool:
+    """Tell whether all of the noise is removed, and there is nothing to say about it."""
+    return noise.certainty >= sure_certainty()

@@ -1,8 +1,7 @@
-"""Removing noise of any kind: it is turned into white noise, which the network removes.
+"""Removing noise of any kind from planes: what the plan of a page says is done.
 
-White noise is scaled to that of the training. Noise that depends on the brightness is evened out
-first (`nlnet.noise.stabilisation`). Camera noise is removed from coarse to fine
-(`nlnet.denoising.camera`), and noise that varies over the image at several strengths
+The engine removes white noise, noise that depends on the brightness, and camera noise
+(`nlnet.engine.removal`). Noise that varies from pixel to pixel is removed at several strengths
 (`nlnet.denoising.sigma_map`).
 """
 
@@ -14,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array, FloatArray, WriteRows
-from nlnet.denoising.camera import Place, remove_at_scale, remove_camera_noise
+from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
-from nlnet.denoising.plan import SURE, Plan
+from nlnet.denoising.plan import Plan
 from nlnet.denoising.sigma_map import SigmaMap, remove_varying
 from nlnet.denoising.strength import Shares, blend
-from nlnet.noise.record import Camera, Noise
-from nlnet.noise.stabilisation import stabiliser
+from nlnet.engine.removal import Place
+from nlnet.noise.record import Noise
+from nlnet.noise.stabilisation import engine_noise
 from nlnet.progress import Report
 
 
@@ -32,7 +31,6 @@ def denoise_planes(
     network: Network,
     report: Report,
     *,
-    change: npt.NDArray[np.float32] | None = None,
     place: Place | None = None,
     sigma_map: SigmaMap | None = None,
     unblended: npt.NDArray[np.float32] | None = None,
@@ -53,9 +51,8 @@ def denoise_planes(
         What removes it.
     report : callable
         Called with the share of the work done; an exception it raises stops the work.
-    change, place : optional
-        For camera noise of a part of an image, at one scale: what was changed already at half the
-        size, (C, H // 2, W // 2), and which part it is.
+    place : Place, optional
+        For camera noise of a part of an image, at one scale: which part it is.
     sigma_map : SigmaMap, optional
         The noise of every pixel; for white noise.
     unblended : (C, H, W) array, optional
@@ -65,7 +62,11 @@ def denoise_planes(
         report(1.0)
         return planes.copy(), ()
     restored = np.empty_like(planes)
-    used = shares if place is not None and place.scale > 0 else used_shares(shares, plan.noise)
+    network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box)
+    if sigma_map is None and unblended is None:
+        network = dataclasses.replace(network, strength=shares)
+        return restored, network.remove(planes, plan.noise, restored, report, place)
+    used = used_shares(shares, plan.noise)
 
     def write(first: int, rows: FloatArray) -> None:
         here = slice(first, first + rows.shape[1])
@@ -73,54 +74,18 @@ def denoise_planes(
             unblended[:, here] = rows
         restored[:, here] = to_dtype(blend(planes[:, here], rows, used), restored.dtype)
 
-    network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box, ran={})
-    noise, factors = plan.noise, (max(shares[0], 1.0), max(shares[1], 1.0))
-    if isinstance(noise, Camera) and sigma_map is None:
-        noise = noise.times(factors)
-        if place is None:
-            remove_camera_noise(planes, write, noise, network, report)
-        else:
-            remove_at_scale(planes, change, write, noise, place, network, report)
-        return restored, tuple(network.ran)
-    network = dataclasses.replace(network, factors=factors)
+    # More noise than there is may be removed, but nothing is blended yet.
+    factors = max(shares[0], 1.0), max(shares[1], 1.0)
+    network = dataclasses.replace(network, strength=factors)
     if sigma_map is not None:
-        remove_varying(planes, write, sigma_map, network, report)
-    elif noise.sigma is not None:
-        network.run(lambda a, b: planes[:, a:b], write, planes.shape, noise.sigma, report)
-    else:
-        _remove_dependent_noise(planes, write, noise, network, report)
-    return restored, tuple(network.ran)
-
-
-def _remove_dependent_noise(
-    planes: Array,
-    write: WriteRows,
-    noise: Noise,
-    network: Network,
-    report: Report,
-) -> None:
-    evened = [stabiliser(level) for level in noise.levels] * (len(planes) // len(noise.levels))
-    box = network.box
-
-    def read_evened(first: int, last: int) -> FloatArray:
-        rows = planes[:, first:last]
-        return np.stack([way.forward(row) for way, row in zip(evened, rows, strict=True)])
-
-    def write_back(first: int, rows: FloatArray) -> None:
-        back = np.stack([way.inverse(row) for way, row in zip(evened, rows, strict=True)])
-        write(first, back if box is None else np.clip(back, *box))
-
-    unlimited = dataclasses.replace(network, box=None)
-    unlimited.run(read_evened, write_back, planes.shape, 1.0, report)
+        return restored, remove_varying(planes, write, sigma_map, network, report)
+    sure = dataclasses.replace(plan.noise, certainty=1.0)
+    return restored, network.remove(planes, sure, write, report, place)
 
 
 def used_shares(shares: Shares, noise: Noise) -> Shares:
-    """Return the shares of what networks remove that are taken from the image, up to 1.
-
-    What may be texture is removed by the share that is probably noise: the least expected error.
-    """
-    sure = min(noise.certainty / SURE, 1.0) if isinstance(noise, Camera) else 1.0
-    return min(shares[0], 1.0) * sure, min(shares[1], 1.0) * sure
+    """Return the shares of what networks remove that are taken from the image, up to 1."""
+    return engine_noise(noise).shares(shares)
 
 
 def to_dtype(rows: FloatArray, dtype: np.dtype[Any]) -> Array:

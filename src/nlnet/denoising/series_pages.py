@@ -106,7 +106,7 @@ def _in_units(found: PlannedPage, network: Network) -> Page:
     guide = noisy
     if not found.plan.idle:
         guide, _ = denoise_planes(noisy, _unit_plan(found), (1.0, 1.0), network, ignore)
-    return Page(noisy, guide, found.page.hidden)
+    return Page(noisy, guide, found.page.hidden, _spread(found))
 
 
 def _remove_left(
@@ -116,9 +116,7 @@ def _remove_left(
     planes, plan = found.page.planes, found.plan
     if plan.idle:
         return planes.copy()
-    left = merged.left
-    if found.sigma_map is not None:
-        left = left * np.asarray(found.sigma_map.values / _unit(found), np.float32)
+    left = np.asarray(merged.left * _map(found), np.float32)
     typical = float(np.median(left))
     gains = np.float32(typical) / left
     base = local_means(merged.noisy)
@@ -150,6 +148,18 @@ def _unit(found: PlannedPage) -> float | None:
         return found.plan.noise.sigma
     low, high = found.plan.sigmas
     return math.sqrt(max(low, high / 16) * high)
+
+
+def _spread(found: PlannedPage) -> Plane | float | None:
+    """Return the standard deviation of the noise in those units; None if it is not white."""
+    return None if isinstance(found.plan.noise, Camera) else _map(found)
+
+
+def _map(found: PlannedPage) -> Plane | float:
+    """Return the map of sigma in units of the page's noise, 1 if there is none."""
+    if found.sigma_map is None:
+        return 1.0
+    return np.asarray(found.sigma_map.values / _unit(found), np.float32)
 
 
 def _forward(found: PlannedPage) -> Plane:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array, ReadRows, WriteRows
+from nlnet.arrays import Array, WriteRows
 from nlnet.denoising.network import Network
 from nlnet.errors import InputError
 from nlnet.masks import Mask, fill
 from nlnet.network.config import NetworkConfig
+from nlnet.noise.record import White
 from nlnet.progress import Report, part
 
 Region = tuple[slice, slice]
@@ -160,8 +161,10 @@ def check_extremes(low: float, high: float, most: float) -> None:
 
 def remove_varying(
     planes: Array, write: WriteRows, sigma_map: SigmaMap, network: Network, report: Report
-) -> None:
+) -> tuple[str, ...]:
     """Denoise (C, H, W) planes whose noise varies, and write the rows of the result.
+
+    Returns the names of the models that ran.
 
     Parameters
     ----------
@@ -179,16 +182,15 @@ def remove_varying(
     _, height, width = planes.shape
     levels = sigma_map.levels
     if len(levels) == 1:
-        network.run(lambda a, b: planes[:, a:b], write, planes.shape, levels[0], report)
-        return
+        return network.remove(planes, White(levels[0]), write, report)
     network = network.beside(
         memory_of(planes.shape), "the sums over several strengths", planes.shape
     )
-    configs = [network.model_for(sigma).config for sigma in levels]
+    models = [network.model_for(sigma) for sigma in levels]
     shares = sigma_map.shares()
     work = [
         (number, region, _widened(region, config, (height, width)))
-        for number, config in enumerate(configs)
+        for number, config in enumerate(model.config for model in models)
         for region in _regions(np.abs(shares - number) < 1, 2 * config.reach)
     ]
     total = sum(_area(wide) for _, _, wide in work)
@@ -197,16 +199,16 @@ def remove_varying(
     for number, region, wide in work:
         cut = planes[:, wide[0], wide[1]]
         share = _area(wide) / total
-        network.run(
-            _reader(cut),
+        network.remove(
+            cut,
+            White(levels[number]),
             _adder(blended, shares, number, region, wide),
-            cut.shape,
-            levels[number],
             part(report, done, share),
         )
         done += share
     for first in range(0, height, _BAND):
         write(first, blended[:, first : first + _BAND])
+    return tuple(dict.fromkeys(models[number].name for number, *_ in work))
 
 
 def memory_of(shape: tuple[int, ...]) -> int:
@@ -243,10 +245,6 @@ def _widened(region: Region, config: NetworkConfig, shape: tuple[int, int]) -> R
 def _area(region: Region) -> int:
     rows, columns = region
     return int((rows.stop - rows.start) * (columns.stop - columns.start))
-
-
-def _reader(cut: Array) -> ReadRows:
-    return lambda first, last: cut[:, first:last]
 
 
 def _adder(

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from nlnet.arrays import Array, FloatArray
+from nlnet.engine import planes
 from nlnet.errors import InputError
-from nlnet.network import color
 
 Strength: TypeAlias = float | Sequence[float]
 """One share for all, or a pair for luma and chroma."""
@@ -70,11 +70,4 @@ def blend(noisy: Array, denoised: FloatArray, shares: Shares) -> FloatArray:
     101.0
     """
     luma, chroma = (min(share, 1.0) for share in shares)
-    if luma == chroma == 1:
-        return denoised
-    change = denoised - noisy
-    if luma == chroma:
-        return np.asarray(noisy + luma * change)
-    # In the opponent space luma comes first.
-    matrix = color.RGB @ np.diag([luma, chroma, chroma]) @ color.OPPONENT
-    return np.asarray(noisy + color.transform(change, matrix))
+    return denoised if luma == chroma == 1 else planes.blend(noisy, denoised, (luma, chroma))

@@ -2,8 +2,8 @@
 
 `library` loads it, `memory` provides what it works in, `network` makes networks and eyes from
 parameter blocks, `jobs` runs its threads, and `tasks` are what it can do: denoise an image, find
-groups, run stages forward and backward, and look at tiles. `estimates` are what it finds out about
-noise.
+groups, run stages forward and backward, and look at tiles. `estimates` finds out what the noise of
+an image is.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from nlnet.engine.library import CANCELLED, DONE, IDLE, JOBS, Task, check_status, load
-from nlnet.engine.memory import Workspace, aligned_memory, call_in_memory
-from nlnet.engine.network import Runnable
+from nlnet.engine.library import CANCELLED, DONE, IDLE, check_status, load
+from nlnet.engine.memory import call_in_memory
+from nlnet.engine.structures import Task
 from nlnet.parallel import available_cpus
 from nlnet.progress import Progress
 
@@ -22,6 +23,14 @@ _PATIENCE = 0.1
 
 _PIXELS_PER_THREAD = 2048
 """Below this, starting another thread takes longer than it saves."""
+
+
+class Runnable(Protocol):
+    """What jobs are made of: a network or an eye in the engine, or several."""
+
+    @property
+    def handle(self) -> Any:
+        """What the engine calls it."""
 
 
 def threads_for(pixels: int, threads: int | None) -> int:
@@ -43,7 +52,7 @@ class Job:
 
     Parameters
     ----------
-    network : EngineNetwork or EngineEye
+    network : Runnable
         What runs.
     task : Task
         What to do.
@@ -51,8 +60,6 @@ class Job:
         What the task has the addresses of: arrays and callbacks.
     failures : list of exceptions, optional
         Where callbacks leave theirs; only for tasks that have callbacks.
-    workspace : Workspace, optional
-        Where the memory comes from; by default it is new.
     """
 
     def __init__(
@@ -62,19 +69,14 @@ class Job:
         arrays: Sequence[object],
         *,
         failures: list[BaseException] | None = None,
-        workspace: Workspace | None = None,
     ) -> None:
         self._library = load()
         self._kept = network, task, arrays
         self._calls_back = failures is not None
         self._failures = [] if failures is None else failures
-        self._workspace = workspace
         self._handle = ctypes.c_void_p()
-        take = aligned_memory if workspace is None else workspace.take
         given = (network.handle, ctypes.byref(task))
-        self._memory = call_in_memory(
-            _maker_of(task), "The job", *given, result=self._handle, take=take
-        )
+        self._memory = call_in_memory(_maker_of(task), "The job", *given, result=self._handle)
         lock = threading.Lock()
         self._turn = threading.Condition(lock)  # for threads without a task that is ready
         self._news = threading.Condition(lock)  # for a main thread that does not work itself
@@ -95,7 +97,16 @@ class Job:
         # nothing can catch what they raise. So the main thread leaves callbacks to others.
         watches = self._calls_back and threading.current_thread() is threading.main_thread()
         self._tells = progress is not None
-        report = _Report(self, progress)
+        told = -1.0
+
+        def report(least: float = 0.0) -> None:
+            """Tell the progress, if it has increased."""
+            nonlocal told
+            share = max(least, self.share_done())
+            if progress is not None and share > told:
+                told = share
+                progress(share)
+
         helpers: list[threading.Thread] = []
         try:
             report()
@@ -111,9 +122,8 @@ class Job:
             helper.join()
         if self._failures:
             raise self._failures[0]
+        check_status(self._library.nlnet_failure(self._handle), "The job")
         report(1.0)
-        if self._workspace is not None:
-            self._workspace.give_back(self._memory)
 
     def share_done(self) -> float:
         """Return the share of the work that is done."""
@@ -169,21 +179,6 @@ class Job:
             self._turn.notify_all()
 
 
-class _Report:
-    """Reports the progress of a job whenever it has increased."""
-
-    def __init__(self, job: Job, progress: Progress | None) -> None:
-        self._job, self._progress, self._told = job, progress, -1.0
-
-    def __call__(self, share: float | None = None) -> None:
-        if self._progress is None:
-            return
-        share = self._job.share_done() if share is None else share
-        if share > self._told:
-            self._told = share
-            self._progress(share)
-
-
 def _maker_of(task: Task) -> Callable[..., int]:
-    maker: Callable[..., int] = getattr(load(), f"nlnet_{JOBS[type(task)]}")
+    maker: Callable[..., int] = getattr(load(), f"nlnet_{task.maker}")
     return maker

@@ -11,9 +11,12 @@ import os
 import sys
 from pathlib import Path
 
+from nlnet.engine import noise_structures
+from nlnet.engine.noise_structures import EstimateTask
+from nlnet.engine.structures import Task, fields
 from nlnet.errors import EngineError, InputError, ModelError
 
-VERSION = 2
+VERSION = 3
 """Of the interface that is declared here: ``NLNET_ENGINE_VERSION``."""
 
 SET_VARIABLE = "NLNET_INSTRUCTION_SET"
@@ -26,16 +29,13 @@ SETS = {"sse2": 1, "avx2": 2, "avx512": 3, "neon": 4, "simd128": 5}
 RAN, IDLE, DONE, CANCELLED = range(4)
 
 # nlnet_status
-_OK, _BAD_BLOCK, _BAD_VERSION, _BAD_ARGUMENT, _TOO_SMALL, _NO_MEMORY, _NO_SUCH_SET = range(7)
+_OK, _BAD_BLOCK, _BAD_VERSION, _BAD_ARGUMENT, _TOO_SMALL, _NO_MEMORY, _NO_SUCH_SET, _TOO_LARGE = (
+    range(8)
+)
 
 ROWS_CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
-
-
-def _fields(kind: type, names: str) -> list[tuple[str, type]]:
-    """Return consecutive fields of one type."""
-    return [(name, kind) for name in names.split()]
 
 
 class Rows(ctypes.Structure):
@@ -43,62 +43,67 @@ class Rows(ctypes.Structure):
 
     _fields_ = (
         ("data", ctypes.c_void_p),
-        *_fields(ctypes.c_ssize_t, "channel_stride row_stride column_stride"),
+        *fields(ctypes.c_ssize_t, "channel_stride row_stride column_stride"),
         ("rows", ROWS_CALLBACK),
         ("context", ctypes.c_void_p),
     )
 
 
-class DenoiseTask(ctypes.Structure):
+class DenoiseTask(Task):
     """``nlnet_denoise_task``."""
 
+    maker = "denoise"
     _fields_ = (
-        *_fields(ctypes.c_int64, "height width"),
-        *_fields(Rows, "noisy denoised"),
-        *_fields(ctypes.c_double, "low high"),
-        *_fields(ctypes.c_int32, "threads tile_rows"),
+        *fields(ctypes.c_int64, "height width"),
+        *fields(Rows, "noisy denoised"),
+        *fields(ctypes.c_double, "low high"),
+        *fields(ctypes.c_int32, "threads tile_rows"),
     )
 
 
-class MatchTask(ctypes.Structure):
+class MatchTask(Task):
     """``nlnet_match_task``."""
 
+    maker = "match"
     _fields_ = (
-        *_fields(ctypes.c_int64, "batch height width"),
-        *_fields(ctypes.c_void_p, "images groups"),
+        *fields(ctypes.c_int64, "batch height width"),
+        *fields(ctypes.c_void_p, "images groups"),
         ("threads", ctypes.c_int32),
     )
 
 
-class ForwardTask(ctypes.Structure):
+class ForwardTask(Task):
     """``nlnet_forward_task``."""
 
+    maker = "forward"
     _fields_ = (
-        *_fields(ctypes.c_int64, "batch height width"),
-        *_fields(ctypes.c_int32, "first_stage last_stage"),
-        *_fields(ctypes.c_void_p, "estimate noisy groups updates estimates"),
-        *_fields(ctypes.c_double, "low high"),
-        *_fields(ctypes.c_int32, "project_last threads"),
+        *fields(ctypes.c_int64, "batch height width"),
+        *fields(ctypes.c_int32, "first_stage last_stage"),
+        *fields(ctypes.c_void_p, "estimate noisy groups updates estimates"),
+        *fields(ctypes.c_double, "low high"),
+        *fields(ctypes.c_int32, "project_last threads"),
     )
 
 
-class BackwardTask(ctypes.Structure):
+class BackwardTask(Task):
     """``nlnet_backward_task``."""
 
+    maker = "backward"
     _fields_ = (
         ("forward", ForwardTask),
-        *_fields(ctypes.c_void_p, "cotangent estimate_gradient noisy_gradient"),
-        *_fields(ctypes.c_void_p, "filters group_weights coefficients step_sizes"),
+        *fields(ctypes.c_void_p, "cotangent estimate_gradient noisy_gradient"),
+        *fields(ctypes.c_void_p, "filters group_weights coefficients step_sizes"),
     )
 
 
-class LookTask(ctypes.Structure):
+class LookTask(Task):
     """``nlnet_look_task``."""
 
+    maker = "look"
     _fields_ = (
-        *_fields(ctypes.c_int64, "count height width"),
-        *_fields(ctypes.c_int32, "channels threads"),
-        *_fields(ctypes.c_void_p, "tiles maps"),
+        *fields(ctypes.c_int64, "count height width"),
+        *fields(ctypes.c_int32, "channels threads"),
+        *fields(ctypes.c_void_p, "tiles maps"),
     )
 
 
@@ -106,8 +111,8 @@ class AlignTask(ctypes.Structure):
     """``nlnet_align_task``."""
 
     _fields_ = (
-        *_fields(ctypes.c_int64, "height width"),
-        *_fields(ctypes.c_void_p, "reference other field fits"),
+        *fields(ctypes.c_int64, "height width"),
+        *fields(ctypes.c_void_p, "reference other noisy other_noisy expected field fits"),
     )
 
 
@@ -115,8 +120,8 @@ class Neighbour(ctypes.Structure):
     """``nlnet_neighbour``."""
 
     _fields_ = (
-        *_fields(ctypes.c_void_p, "noisy guide field"),
-        *_fields(ctypes.c_float, "gain offset"),
+        *fields(ctypes.c_void_p, "noisy guide field"),
+        *fields(ctypes.c_float, "gain offset"),
     )
 
 
@@ -124,41 +129,29 @@ class MergeTask(ctypes.Structure):
     """``nlnet_merge_task``."""
 
     _fields_ = (
-        *_fields(ctypes.c_int64, "height width"),
-        *_fields(ctypes.c_int32, "channels count"),
-        *_fields(ctypes.c_void_p, "noisy guide"),
+        *fields(ctypes.c_int64, "height width"),
+        *fields(ctypes.c_int32, "channels count"),
+        *fields(ctypes.c_void_p, "noisy guide"),
         ("neighbours", ctypes.POINTER(Neighbour)),
-        *_fields(ctypes.c_int64, "first last"),
-        *_fields(ctypes.c_void_p, "merged left"),
+        *fields(ctypes.c_int64, "first last"),
+        *fields(ctypes.c_void_p, "merged left removed"),
     )
 
 
-class Plane(ctypes.Structure):
-    """``nlnet_plane``."""
-
-    _fields_ = (("data", ctypes.c_void_p), *_fields(ctypes.c_int64, "height width"))
-
-
-class WhiteTask(ctypes.Structure):
-    """``nlnet_white_task``."""
+class KeepTask(ctypes.Structure):
+    """``nlnet_keep_task``."""
 
     _fields_ = (
-        ("planes", ctypes.POINTER(Plane)),
-        ("count", ctypes.c_int64),
-        *_fields(ctypes.c_double, "low high start"),
+        *fields(ctypes.c_int64, "height width"),
+        ("channels", ctypes.c_int32),
+        ("least", ctypes.c_float),
+        *fields(ctypes.c_void_p, "noisy merged removed"),
+        *fields(ctypes.c_int64, "first last"),
+        ("kept", ctypes.c_void_p),
     )
 
 
-JOBS = {
-    DenoiseTask: "denoise",
-    MatchTask: "match",
-    ForwardTask: "forward",
-    BackwardTask: "backward",
-    LookTask: "look",
-}
-"""The function ``nlnet_...`` that makes a job of each kind of task."""
-
-Task = DenoiseTask | MatchTask | ForwardTask | BackwardTask | LookTask
+_TASKS = (DenoiseTask, MatchTask, ForwardTask, BackwardTask, LookTask, EstimateTask)
 
 
 @functools.cache
@@ -187,6 +180,10 @@ def load() -> ctypes.CDLL:
             f"version {VERSION}; {again}."
         )
     _declare(library)
+    # Here, since the structures are made of those above.
+    from nlnet.engine.removal_structures import declare
+
+    declare(library)
     return library
 
 
@@ -205,22 +202,20 @@ def _declare(library: ctypes.CDLL) -> None:
         "tile_rows": (),
         "set_name": (number,),
         "network_make": (*block, number, number, *made),
+        "family_at": (*block, ctypes.c_double, *memory),
         "eye_make": (*block, number, *made),
-        "estimate_white": (
-            ctypes.POINTER(WhiteTask),
-            number,
-            *memory,
-            ctypes.POINTER(ctypes.c_double),
-        ),
+        **noise_structures.FUNCTIONS,
         "align": (number, ctypes.POINTER(AlignTask), *memory),
         "merge": (number, ctypes.POINTER(MergeTask), *memory),
-        **{name: (pointer, ctypes.POINTER(task), *made) for task, name in JOBS.items()},
-        **dict.fromkeys(("work", "progress", "cancel", "was_cancelled"), (pointer,)),
+        "keep": (number, ctypes.POINTER(KeepTask), *memory),
+        **{task.maker: (pointer, ctypes.POINTER(task), *made) for task in _TASKS},
+        **dict.fromkeys(("work", "progress", "cancel", "was_cancelled", "failure"), (pointer,)),
     }
     for name, types in arguments.items():
         getattr(library, f"nlnet_{name}").argtypes = types
     library.nlnet_set_name.restype = ctypes.c_char_p
     library.nlnet_progress.restype = ctypes.c_double
+    library.nlnet_sample_pages.restype = library.nlnet_tile_start.restype = ctypes.c_int64
     library.nlnet_cancel.restype = None
 
 
@@ -251,7 +246,7 @@ def available_sets() -> list[str]:
 
 
 def describe_engine() -> str:
-    """Return the engine and its instruction set, such as "nlnet engine 2, AVX2"."""
+    """Return the engine and its instruction set, such as "nlnet engine 3, AVX2"."""
     name = load().nlnet_set_name(instruction_set()).decode()
     return f"nlnet engine {VERSION}, {name}"
 
@@ -268,4 +263,6 @@ def check_status(status: int, what: str) -> None:
         raise InputError(f"{what} takes more memory than this machine can address.")
     if status == _NO_SUCH_SET:
         raise EngineError("The engine does not have the instruction set it was asked for.")
+    if status == _TOO_LARGE:
+        raise InputError("The image has values that are too large beside its sigma for float32.")
     raise InputError(f"{what} cannot be made: a size or a count is beyond what the engine takes.")

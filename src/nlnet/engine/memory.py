@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import threading
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -33,14 +33,14 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def checked_address(
-    name: str,
-    array: Array,
-    shape: tuple[int, ...],
-    dtype: npt.DTypeLike,
-    *,
-    written: bool = False,
-) -> int:
+def array_at(where: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return memory of the engine as an array; it lives as long as the engine's call."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = memoryview((ctypes.c_char * size).from_address(where)).cast("B")
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def checked_address(name: str, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> int:
     """Return the address of an array, if the engine can take it as it is.
 
     Parameters
@@ -51,13 +51,11 @@ def checked_address(
         It must be contiguous, and the caller must keep it alive as long as the engine works.
     shape, dtype
         What the engine takes it for.
-    written : bool
-        Whether the engine writes to it.
 
     Raises
     ------
     InputError
-        If shape, dtype or layout differ, or the array is read-only but written to.
+        If shape, dtype or layout differ.
     """
     wanted = np.dtype(dtype)
     if array.shape != shape or array.dtype != wanted:
@@ -67,8 +65,6 @@ def checked_address(
         )
     if not (array.flags.c_contiguous and array.flags.aligned):
         raise InputError(f"{name} must be contiguous.")
-    if written and not array.flags.writeable:
-        raise InputError(f"{name} is read-only, but the result is to be written to it.")
     return address(array)
 
 
@@ -77,7 +73,6 @@ def call_in_memory(
     what: str,
     *given: Any,
     result: Any = None,
-    take: Callable[[int], npt.NDArray[np.uint8]] = aligned_memory,
 ) -> npt.NDArray[np.uint8]:
     """Call a function of the engine twice: for the size of its memory, then with the memory.
 
@@ -87,8 +82,6 @@ def call_in_memory(
         Takes `given`, memory, its size and, if there is one, a pointer to `result`.
     what : str
         What it makes, for errors.
-    take : callable
-        Gives memory of a size.
 
     Returns
     -------
@@ -98,35 +91,6 @@ def call_in_memory(
     size = ctypes.c_size_t()
     nowhere, there = ((), ()) if result is None else ((None,), (ctypes.byref(result),))
     check_status(function(*given, None, ctypes.byref(size), *nowhere), what)
-    memory = take(size.value)
+    memory = aligned_memory(size.value)
     check_status(function(*given, address(memory), ctypes.byref(size), *there), what)
     return memory
-
-
-class Workspace:
-    """Memory that is reused, so that large blocks are not allocated for every job.
-
-    Several threads may take from it at once.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free: list[npt.NDArray[np.uint8]] = []
-
-    def __reduce__(self) -> tuple[type[Workspace], tuple[()]]:
-        """Let copies, also those in other processes, start empty."""
-        return Workspace, ()
-
-    def take(self, size: int) -> npt.NDArray[np.uint8]:
-        """Return memory of at least that size, until it is given back."""
-        with self._lock:
-            for place, memory in enumerate(self._free):
-                if memory.size >= size:
-                    return self._free.pop(place)
-            self._free.clear()  # all too small
-        return aligned_memory(size)
-
-    def give_back(self, memory: npt.NDArray[np.uint8]) -> None:
-        """Take memory back that no job uses any more."""
-        with self._lock:
-            self._free.append(memory)

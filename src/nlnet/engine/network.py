@@ -40,6 +40,15 @@ class _Made:
         self._memory = call_in_memory(make, what, *given, result=self.handle)
 
 
+def family_at(block: bytes, sigma: float) -> memoryview:
+    """Return the parameter block of a family's network for noise of a standard deviation.
+
+    Beyond the sigmas of the family, it is the network for the nearest of them.
+    """
+    given = (block, len(block), sigma)
+    return call_in_memory(load().nlnet_family_at, "The network", *given).data
+
+
 class EngineNetwork(_Made):
     """A denoising network.
 
@@ -72,7 +81,3 @@ class EngineEye(_Made):
         levels, self.outputs = _EYE_SIZES.unpack_from(block, _EYE_SIZES_AT)
         self.unit = 1 << levels
         """Pixels of a tile, along a side, that are one of its maps."""
-
-
-Runnable = EngineNetwork | EngineEye
-"""What jobs are made of."""

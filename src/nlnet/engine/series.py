@@ -11,14 +11,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nlnet.engine import library
 from nlnet.engine.jobs import threads_for
-from nlnet.engine.library import (
-    AlignTask,
-    MergeTask,
-    instruction_set,
-    load,
-)
-from nlnet.engine.library import Neighbour as NeighbourStructure
 from nlnet.engine.memory import address, call_in_memory, checked_address
 
 Given = TypeVar("Given")
@@ -32,25 +26,41 @@ _BAND = 64
 """Rows that a thread merges at a time."""
 
 
-def align(reference: Plane, other: Plane) -> tuple[Plane, Plane]:
+def align(
+    reference: Plane, other: Plane, noisy: tuple[Plane, Plane], expected: Plane | None = None
+) -> tuple[Plane, Plane]:
     """Find the motion from one (H, W) plane to another, both denoised, in units of the noise.
+
+    Parameters
+    ----------
+    reference, other : (H, W) arrays
+        The planes.
+    noisy : pair of arrays
+        Both before they were denoised.
+    expected : array, optional
+        A field that is tried besides others.
 
     Returns
     -------
     field : (ceil(H / 8), ceil(W / 8), 2) array
         The vector (dy, dx) of every block.
-    fits : (ceil(H / 8), ceil(W / 8), 6) array
+    fits : (ceil(H / 8), ceil(W / 8), 8) array
         How the 16x16 pixels around it fit: mean and variance of the plane, the mean of the other
-        one where it has moved to, the variance of the difference there, and both without motion.
+        one where it has moved to, the variance of the difference there, both without motion, and
+        the covariance of the noisy planes with motion and without.
     """
     height, width = reference.shape
     blocks = _blocks(height, width)
-    field, fits = np.empty((*blocks, 2), np.float32), np.empty((*blocks, 6), np.float32)
-    task = AlignTask(
+    field, fits = np.empty((*blocks, 2), np.float32), np.empty((*blocks, 8), np.float32)
+    task = library.AlignTask(
         height,
         width,
         checked_address("The page", reference, reference.shape, np.float32),
         checked_address("The other page", other, reference.shape, np.float32),
+        *(checked_address("A noisy page", each, reference.shape, np.float32) for each in noisy),
+        None
+        if expected is None
+        else checked_address("The expected motion", expected, field.shape, np.float32),
         address(field),
         address(fits),
     )
@@ -81,7 +91,7 @@ class Neighbour:
 
 def merge(
     noisy: Plane, guide: Plane, neighbours: Sequence[Neighbour], threads: int | None
-) -> tuple[Plane, Plane]:
+) -> tuple[Plane, Plane, Plane]:
     """Average a (C, H, W) page with its neighbours, where the guides show the same.
 
     All values are in units of the noise, whose standard deviation is 1.
@@ -92,12 +102,15 @@ def merge(
         The averaged page.
     left : (H, W) array
         The standard deviation of the noise that is left in it.
+    removed : (H, W) array
+        The same of the noise that the page has lost.
     """
     channels, height, width = shape = noisy.shape
-    merged, left = np.empty(shape, np.float32), np.empty((height, width), np.float32)
-    structures = (NeighbourStructure * len(neighbours))(
+    merged = np.empty(shape, np.float32)
+    left, removed = np.empty((2, height, width), np.float32)
+    structures = (library.Neighbour * len(neighbours))(
         *(
-            NeighbourStructure(
+            library.Neighbour(
                 checked_address("A neighbour", each.noisy, shape, np.float32),
                 checked_address("A neighbour's guide", each.guide, shape, np.float32),
                 checked_address("The motion", each.field, (*_blocks(height, width), 2), np.float32),
@@ -109,7 +122,7 @@ def merge(
     )
 
     def merge_band(first: int) -> None:
-        task = MergeTask(
+        task = library.MergeTask(
             height,
             width,
             channels,
@@ -121,11 +134,48 @@ def merge(
             min(first + _BAND, height),
             address(merged),
             address(left),
+            address(removed),
         )
         _run("merge", task)
 
     in_threads(merge_band, range(0, height, _BAND), threads_for(noisy.size, threads))
-    return merged, left
+    return merged, left, removed
+
+
+def keep(noisy: Plane, merged: Plane, removed: Plane, least: float, threads: int | None) -> Plane:
+    """Return an averaged (C, H, W) page with what stands out of the noise that it has lost.
+
+    Parameters
+    ----------
+    noisy, merged : (C, H, W) arrays
+        The page and the average.
+    removed : (H, W) array
+        Standard deviation of the noise in their difference.
+    least : float
+        What stands out: coefficients of so many standard deviations.
+    threads : int or None
+        Number of threads.
+    """
+    channels, height, width = shape = noisy.shape
+    kept = np.empty(shape, np.float32)
+
+    def keep_band(first: int) -> None:
+        task = library.KeepTask(
+            height,
+            width,
+            channels,
+            least,
+            checked_address("The page", noisy, shape, np.float32),
+            checked_address("The average", merged, shape, np.float32),
+            checked_address("What is lost", removed, (height, width), np.float32),
+            first,
+            min(first + _BAND, height),
+            address(kept),
+        )
+        _run("keep", task)
+
+    in_threads(keep_band, range(0, height, _BAND), threads_for(noisy.size, threads))
+    return kept
 
 
 def in_threads(
@@ -142,7 +192,7 @@ def _blocks(height: int, width: int) -> tuple[int, int]:
     return -(-height // BLOCK), -(-width // BLOCK)
 
 
-def _run(name: str, task: AlignTask | MergeTask) -> None:
+def _run(name: str, task: library.AlignTask | library.MergeTask | library.KeepTask) -> None:
     """Run a task in this thread."""
-    call = getattr(load(), f"nlnet_{name}")
-    call_in_memory(call, "The task", instruction_set(), ctypes.byref(task))
+    call = getattr(library.load(), f"nlnet_{name}")
+    call_in_memory(call, "The task", library.instruction_set(), ctypes.byref(task))

@@ -6,7 +6,6 @@ other arrays are refused, with an error that says what is wrong.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,24 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
+from nlnet.engine import library
 from nlnet.engine.jobs import Job, memory_needed, threads_for
-from nlnet.engine.library import (
-    ROWS_CALLBACK,
-    BackwardTask,
-    DenoiseTask,
-    ForwardTask,
-    LookTask,
-    MatchTask,
-    load,
-)
-from nlnet.engine.memory import Workspace, address, checked_address
+from nlnet.engine.memory import address, array_at, checked_address
 from nlnet.engine.network import EngineEye, EngineNetwork
 from nlnet.errors import InputError
 from nlnet.progress import Progress
 
 Array32 = npt.NDArray[np.float32]
 
-_NO_BOX: Box = (1.0, 0.0)
+NO_BOX: Box = (1.0, 0.0)
 _LARGEST_TILE = 1024  # pixels of a side
 
 
@@ -65,7 +56,7 @@ def denoise(
         planes[:] = rows
 
     def callback(take: Callable[[int, Array], None]) -> Any:
-        return _callback(take, shape, network.dtype, turn, failures)
+        return rows_callback(take, shape, network.dtype, turn, failures)
 
     task = _denoise_task(shape, box, threads, tile_rows)
     task.noisy.rows = reader = callback(fill)
@@ -76,7 +67,7 @@ def denoise(
 
 def default_tile_rows() -> int:
     """Return the height of the tallest tiles that stay in the cache."""
-    return int(load().nlnet_tile_rows())
+    return int(library.load().nlnet_tile_rows())
 
 
 def denoising_memory(
@@ -91,12 +82,12 @@ def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Gr
     """Return the groups, (B, H, W, K, 2), of a batch of (B, H, W) images."""
     batch, height, width = images.shape
     groups = np.empty((*images.shape, network.sizes.group, 2), np.int8)
-    task = MatchTask(
+    task = library.MatchTask(
         batch,
         height,
         width,
         checked_address("The batch", images, images.shape, network.dtype),
-        checked_address("The array of groups", groups, groups.shape, np.int8, written=True),
+        address(groups),
         threads_for(images.size, threads),
     )
     Job(network, task, (images, groups)).run(task.threads)
@@ -122,8 +113,6 @@ class Run:
         Project the last stage's output, even if the config does not say so of every stage.
     threads : int or None
         Number of threads.
-    workspace : Workspace, optional
-        Where memory for the job comes from.
 
     Attributes
     ----------
@@ -143,7 +132,6 @@ class Run:
         box: Box | None,
         project_last: bool,
         threads: int | None,
-        workspace: Workspace | None = None,
     ) -> None:
         sizes, dtype = network.sizes, network.dtype
         if noisy.ndim != 4 or noisy.shape[1] != sizes.channels:
@@ -155,7 +143,7 @@ class Run:
         self.network, self.noisy = network, noisy
         self.threads = threads_for(noisy.size, threads)
         self.updates, self.estimates = (np.empty((sizes.stages, *shape), dtype) for _ in range(2))
-        self.task = ForwardTask(
+        self.task = library.ForwardTask(
             batch,
             height,
             width,
@@ -168,12 +156,12 @@ class Run:
             ),
             address(self.updates),
             address(self.estimates),
-            *(box or _NO_BOX),
+            *(box or NO_BOX),
             project_last,
             self.threads,
         )
         self._kept = estimate, groups
-        Job(network, self.task, (self,), workspace=workspace).run(self.threads)
+        Job(network, self.task, (self,)).run(self.threads)
 
 
 class Gradients(NamedTuple):
@@ -187,20 +175,20 @@ class Gradients(NamedTuple):
     noisy: FloatArray
 
 
-def backward(run: Run, cotangent: FloatArray, workspace: Workspace | None = None) -> Gradients:
+def backward(run: Run, cotangent: FloatArray) -> Gradients:
     """Return all gradients of a loss, given its gradient with respect to a run's result."""
     shape, (channels, stages, patch, group, _, rbf_count) = run.noisy.shape, run.network.sizes
     filters = patch**2 - 1
     shapes = ((filters, patch**2), (group,), (channels, filters, rbf_count), ())
     of_stages = [np.empty((stages, *each)) for each in shapes]
     estimate, noisy = (np.empty(shape, run.network.dtype) for _ in range(2))
-    task = BackwardTask(
+    task = library.BackwardTask(
         run.task,
         checked_address("The cotangent", cotangent, shape, run.network.dtype),
         *map(address, (estimate, noisy, *of_stages)),
     )
     gradients = Gradients._make((*of_stages, estimate, noisy))
-    Job(run.network, task, (run, cotangent, gradients), workspace=workspace).run(run.threads)
+    Job(run.network, task, (run, cotangent, gradients)).run(run.threads)
     return gradients
 
 
@@ -233,14 +221,14 @@ def look(eye: EngineEye, tiles: Array32, threads: int | None = None) -> Array32:
     maps = np.empty((count, eye.outputs, height // eye.unit, width // eye.unit), np.float32)
     if count == 0:
         return maps
-    task = LookTask(
+    task = library.LookTask(
         count,
         height,
         width,
         channels,
         threads_for(count * height * width, threads),
         checked_address("The array of tiles", tiles, tiles.shape, np.float32),
-        checked_address("The array of maps", maps, maps.shape, np.float32, written=True),
+        address(maps),
     )
     Job(eye, task, (tiles, maps)).run(min(task.threads, count))
     return maps
@@ -263,16 +251,16 @@ def _check_groups(groups: Groups, radius: int) -> None:
 
 def _denoise_task(
     shape: tuple[int, int, int], box: Box | None, threads: int | None, tile_rows: int
-) -> DenoiseTask:
+) -> library.DenoiseTask:
     _, height, width = shape
-    task = DenoiseTask(height, width)
-    task.low, task.high = box or _NO_BOX
+    task = library.DenoiseTask(height, width)
+    task.low, task.high = box or NO_BOX
     task.threads = threads_for(height * width, threads)
     task.tile_rows = tile_rows
     return task
 
 
-def _callback(
+def rows_callback(
     take: Callable[[int, Array], None],
     shape: tuple[int, int, int],
     dtype: np.dtype[Any],
@@ -284,13 +272,11 @@ def _callback(
 
     def call(_: object, first: int, count: int, where: int) -> int:
         try:
-            size = channels * count * width * dtype.itemsize
-            memory = memoryview((ctypes.c_char * size).from_address(where)).cast("B")
             with turn:
-                take(first, np.frombuffer(memory, dtype).reshape(channels, count, width))
+                take(first, array_at(where, (channels, count, width), dtype))
         except BaseException as error:
             failures.append(error)
             return 1
         return 0
 
-    return ROWS_CALLBACK(call)
+    return library.ROWS_CALLBACK(call)

@@ -11,7 +11,7 @@ from nlnet.arrays import Array
 from nlnet.errors import InputError, about
 from nlnet.evaluation.metrics import SSIM_SIDE, psnr, ssim
 from nlnet.files.data_range import Range, check_white, display_range, range_of, white_of
-from nlnet.files.one_file import Outcome
+from nlnet.files.findings import Outcome
 from nlnet.images import ImageFile
 from nlnet.inputs import check_finite
 from nlnet.plotting.figures import Panel, draw_panels
@@ -100,10 +100,8 @@ def compare(
         values = range_of(image, data_range)
         truth = _clipped(image, name, data_range, values)
         results = [_clipped(pages[number], other, data_range, values) for other, pages in others]
-        found = [
-            _measure(truth, result, other)
-            for result, (other, _) in zip(results, others, strict=True)
-        ]
+        names = [other for other, _ in others]
+        found = [_measure(truth, *each) for each in zip(results, names, strict=True)]
         scores.append([(each.psnr, each.ssim) for each in found])
         if number == page:
             shown, stretched = _display(image, data_range, values)

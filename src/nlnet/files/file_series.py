@@ -16,7 +16,6 @@ from nlnet.files.one_file import write_results
 from nlnet.files.pages import PageWork
 from nlnet.files.plan import FileJob
 from nlnet.files.settings import Settings
-from nlnet.files.side_files import page_mask, page_sigmas
 from nlnet.images import ImageFile, check_format, read_image, read_pages
 from nlnet.images.content import Pages
 from nlnet.progress import Progress
@@ -75,13 +74,12 @@ def natural_key(path: Path) -> tuple[Path, list[tuple[int, str]]]:
 def _denoise_folder(
     jobs: Sequence[FileJob], wanted: Sequence[int], settings: Settings, progress: Progress
 ) -> Iterator[FileReport]:
-    pages = Pages(len(jobs), lambda number: _read(jobs[number].source, settings))
-    first, count = pages[0], len(jobs)
+    first, folder = _read(jobs[0].source, settings), jobs[0].source.parent
     for number in wanted:
         check_format(jobs[number].target, first, 1, settings.writing)
 
-    def alike(number: int) -> ImageFile:
-        page = pages[number]
+    def read(number: int) -> ImageFile:
+        page = _read(jobs[number].source, settings) if number else first
         if (page.pixels.shape, page.pixels.dtype) != (first.pixels.shape, first.pixels.dtype):
             raise InputError(
                 f"{str(jobs[number].source)!r} is {_in_words(page)}, but the first image of its "
@@ -89,31 +87,18 @@ def _denoise_folder(
             )
         return page
 
-    beside = (count, settings.max_pixels)
+    pages, network = Pages(len(jobs), read), settings.network(first.channels)
     work = PageWork(
-        Pages(count, alike),
-        settings,
-        settings.network(first.channels),
-        str(jobs[0].source.parent),
-        lambda number: repr(str(jobs[number].source)),
-        lambda number: page_mask(settings.mask, number, *beside),
-        lambda number: page_sigmas(settings.sigma_map, number, *beside),
+        pages, settings, network, str(folder), lambda number: repr(str(jobs[number].source))
     )
-    results = work.along(range(count), stoppable(progress), wanted)
-    for number, page, found in results:
+    for number, page, found in work.along(range(len(jobs)), stoppable(progress), wanted):
         job = jobs[number]
         prepare(job.target)
         with claim(job.target) as ours:
             if ours and job.is_open:
+                before = read_pages(job.source, max_pixels=settings.max_pixels)
                 told = [] if found is None else [found]
-                findings = write_results(
-                    job.source,
-                    job.target,
-                    read_pages(job.source, max_pixels=settings.max_pixels),
-                    [page],
-                    told,
-                    settings,
-                )
+                findings = write_results(job.source, job.target, before, [page], told, settings)
                 yield FileReport(job, findings)
             else:
                 yield FileReport(job, elsewhere=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from nlnet.errors import Cancelled, FileError, NLNetError, cannot
+from nlnet.errors import Cancelled, FileError, NLNetError, trying
 from nlnet.files.claims import claim, remove_leftovers
-from nlnet.files.one_file import Findings, denoise_file
+from nlnet.files.findings import Findings
+from nlnet.files.one_file import denoise_file
 from nlnet.files.plan import FileJob, find_version
 from nlnet.files.settings import Settings
 from nlnet.parallel import available_cpus
@@ -79,29 +79,29 @@ def run_jobs(
     for folder in {job.target.parent for job in jobs}:
         remove_leftovers(folder)
 
-    def work(number: int) -> FileReport:
-        return work_on(jobs[number], settings, lambda share: tally.set(number, share))
-
-    waiting = iter(range(len(jobs)))
-    with ThreadPoolExecutor(workers) as pool:
-        # No more than the workers can begin: another one is begun for every one that ends well.
-        under_way = {pool.submit(work, number) for number in itertools.islice(waiting, workers)}
+    def work(number: int) -> FileReport | None:
+        if tally.stopped.is_set():
+            return None
         try:
-            while under_way:
-                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                failed = [future for future in done if future.exception() is not None]
-                if failed:
-                    # The others stop, or are written nevertheless, which is to be told.
-                    tally.stopped.set()
-                    done |= wait(under_way).done
-                else:
-                    following = itertools.islice(waiting, len(done))
-                    under_way |= {pool.submit(work, number) for number in following}
-                yield from (future.result() for future in done if future.exception() is None)
-                for future in failed:
-                    future.result()  # raises
+            return work_on(jobs[number], settings, lambda share: tally.set(number, share))
+        except BaseException:
+            tally.stopped.set()
+            raise
+
+    failure = None
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for future in as_completed([pool.submit(work, number) for number in range(len(jobs))]):
+                # Of files that are under way when one fails, some are written nevertheless.
+                error = future.exception()
+                if error is None:
+                    yield from filter(None, [future.result()])
+                elif failure is None or isinstance(failure, Cancelled):
+                    failure = error
         finally:
             tally.stopped.set()
+    if failure is not None:
+        raise failure
 
 
 def split_jobs(jobs: Sequence[FileJob], *, overwrite: bool) -> tuple[list[FileJob], list[FileJob]]:
@@ -166,10 +166,8 @@ def prepare(target: Path) -> None:
     """Make the folder of an output, which must be a plain file if it exists."""
     if os.path.lexists(target) and not target.is_file():
         raise FileError(f"The output {str(target)!r} exists, but is not a plain file.")
-    try:
+    with trying(f"make the output folder {str(target.parent)!r}"):
         target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot(f"make the output folder {str(target.parent)!r}", error) from error
 
 
 def _is_fatal(error: NLNetError) -> bool:

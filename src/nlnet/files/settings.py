@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from nlnet.denoising.devices import CPU
@@ -62,8 +63,8 @@ class Settings:
     mask : path or None
         An image whose pixels other than 0 are left out of every file; of one page, or of as many
         as the files have. NaN is left out in any case.
-    hot_pixels : bool
-        Whether hot and dead pixels are filled first; those of raw files always are.
+    hot_pixels : bool or None
+        Whether hot and dead pixels are filled first; None for those of raw files alone.
     error : path or None
         Where to write the standard deviation of the error of every pixel, for a single file.
     """
@@ -83,7 +84,7 @@ class Settings:
     mask: os.PathLike[str] | None = None
     per_page: bool = False
     sigma_map: os.PathLike[str] | None = None
-    hot_pixels: bool = False
+    hot_pixels: bool | None = None
     noise_axis: int | None = None
     along: str | int | None = None
     error: os.PathLike[str] | None = None
@@ -98,6 +99,12 @@ class Settings:
         """Return what removes noise from images of so many channels."""
         machine = self.threads, self.max_memory, self.device
         return Network.of(self.model, channels, self.quality, *machine)
+
+    def strength_for(self, channels: int) -> Strength:
+        """Return the strength for images of so many channels; gray ones take the first of two."""
+        if channels == 1 and isinstance(self.strength, Sequence):
+            return self.strength[0]
+        return self.strength
 
     def check(self) -> None:
         """Raise what would go wrong with every file, before the first one is read.

@@ -9,16 +9,9 @@ from typing import Any, BinaryIO
 import pyvips
 
 from nlnet.errors import FileError
-from nlnet.images import exif
+from nlnet.images import exif, libvips
 from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.libvips import (
-    VipsCodec,
-    VipsImage,
-    animation_error,
-    assemble,
-    get_field,
-    vips_reason,
-)
+from nlnet.images.libvips import VipsCodec, VipsImage, vips_reason
 from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
@@ -36,7 +29,7 @@ class AvifCodec(VipsCodec):
         size = int.from_bytes(stream.read(4), "big")
         brands = stream.read(min(size, _LONGEST_BRANDS))
         if _SEQUENCE in brands:  # libvips would read only the first frame
-            raise animation_error(source)
+            raise libvips.animation_error(source)
         return super().read(source, stream, max_pixels)
 
     def read_metadata(self, stream: BinaryIO, header: VipsImage) -> Metadata:
@@ -52,7 +45,7 @@ class AvifCodec(VipsCodec):
         # There are no gray images, so a profile for them has no place either.
         fields = {"icc": metadata.profile_for(3), "xmp": metadata.xmp, "exif": metadata.exif}
         kept = {kind: data for kind, data in fields.items() if data is not None}
-        joined = assemble(image).copy()
+        joined = libvips.assemble(image).copy()
         for kind, data in kept.items():
             prefix = exif.PREFIX if kind == "exif" else b""
             joined.set_type(pyvips.GValue.blob_type, _FIELDS[kind], prefix + data)
@@ -66,7 +59,9 @@ class AvifCodec(VipsCodec):
 
     def _with_exif(self, encoded: bytes, given: bytes) -> bytes:
         """Replace the EXIF that libvips has rewritten by the original, if it fits there."""
-        found: bytes = get_field(self.load(Source(self.name, data=encoded)), "exif-data", b"")
+        found: bytes = libvips.get_field(
+            self.load(Source(self.name, data=encoded)), "exif-data", b""
+        )
         written = found.removeprefix(exif.PREFIX)
         # The file itself says how to turn the pixels.
         wanted = exif.set_upright(given)
@@ -76,9 +71,10 @@ class AvifCodec(VipsCodec):
 
     def unreadable(self, source: Source, error: pyvips.Error) -> FileError:
         """Tell damage from HEVC, the compression of HEIC, which the wheel of libvips lacks."""
-        if "codec" in vips_reason(error).lower() or "unsupported" in vips_reason(error).lower():
+        reason = vips_reason(error)
+        if "codec" in reason.lower() or "unsupported" in reason.lower():
             return FileError(
                 f"Cannot read {source.name!r}: it is compressed in a way that is not supported "
-                f"({vips_reason(error)}); convert it to PNG, TIFF or JPEG."
+                f"({reason}); convert it to PNG, TIFF or JPEG."
             )
         return super().unreadable(source, error)

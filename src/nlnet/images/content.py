@@ -22,6 +22,14 @@ from nlnet.images.metadata import Metadata
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
+class TooLargeError(InputError):
+    """An image is larger than allowed; `fact` says so to those who cannot raise the limit."""
+
+    def __init__(self, fact: str) -> None:
+        super().__init__(f"{fact}; max_pixels (for commands --max-pixels) raises that limit.")
+        self.fact = f"{fact}."
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImageFile:
     """The content of an image file, or of one page of it.
@@ -139,9 +147,9 @@ class Source:
             if not stat.S_ISREG(os.stat(self.path).st_mode) and not os.path.isdir(self.path):
                 raise FileError(f"Cannot read {self.name!r}: it is not a plain file.")
             return open(self.path, "rb")
-        except (OSError, ValueError) as error:
-            if isinstance(error, FileError):
-                raise
+        except FileError:
+            raise
+        except (OSError, ValueError) as error:  # a name with a zero in it has the latter
             raise cannot(f"read {self.name!r}", error) from error
 
     @contextlib.contextmanager
@@ -173,11 +181,11 @@ class Source:
         )
 
     def check_pixels(self, width: int, height: int, limit: int) -> None:
-        """Raise InputError if there are more pixels than allowed."""
+        """Raise TooLargeError if there are more pixels than allowed."""
         if width * height > limit:
-            raise InputError(
+            raise TooLargeError(
                 f"{self.name!r} has {width}x{height} pixels, but may have {limit / 1e6:g} million "
-                "at most; max_pixels (for commands --max-pixels) raises that limit."
+                "at most"
             )
 
     def stored_page(

@@ -12,7 +12,8 @@ import struct
 from fractions import Fraction
 
 from nlnet.images.ifd import (
-    Entry,
+    FRACTION,
+    SHORT,
     Layout,
     Tags,
     following,
@@ -20,7 +21,7 @@ from nlnet.images.ifd import (
     read_layout,
     unlink_following,
 )
-from nlnet.images.ifd_writing import encode_directory
+from nlnet.images.ifd_writing import Values, encode_directory
 
 PREFIX = b"Exif\0\0"
 DESCRIPTION, ORIENTATION = 270, 274
@@ -138,16 +139,10 @@ def resolution_of(tags: Tags | None) -> Resolution | None:
     return Resolution(Fraction(*x) * unit, Fraction(*y) * unit)
 
 
-def resolution_entries(resolution: Resolution, layout: Layout) -> dict[int, Entry]:
-    """Return the entries of a TIFF page that say the resolution."""
-
-    def rational(number: Fraction) -> Entry:
-        near = number.limit_denominator(10_000)
-        words = min(near.numerator, 2**32 - 1), near.denominator
-        return Entry(5, struct.pack(layout.order + "II", *words))
-
+def resolution_values(resolution: Resolution) -> Values:
+    """Return the numbers of a TIFF page that say the resolution."""
     return {
-        X_RESOLUTION: rational(resolution.x),
-        Y_RESOLUTION: rational(resolution.y),
-        RESOLUTION_UNIT: Entry(3, struct.pack(layout.order + "H", 2)),
+        X_RESOLUTION: (FRACTION, resolution.x),
+        Y_RESOLUTION: (FRACTION, resolution.y),
+        RESOLUTION_UNIT: (SHORT, 2),
     }

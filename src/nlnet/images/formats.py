@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from nlnet.errors import FileError, InputError, cannot
+from nlnet.errors import FileError, InputError, trying
 from nlnet.images.avif import AvifCodec
 from nlnet.images.bmp import BmpCodec
 from nlnet.images.content import ImageFile, Pages, PathLike, Source
@@ -219,10 +219,8 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
     FileError
         If it is of no known format, or cannot be read.
     """
-    try:
+    with trying(f"read {source.name!r}"):
         start = stream.read(_SIGNATURE_BYTES)
-    except OSError as error:
-        raise cannot(f"read {source.name!r}", error) from error
     if not start:
         raise FileError(f"Cannot read {source.name!r}: the file is empty.")
     stream.seek(0)

@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping
 from typing import BinaryIO, Literal, TypeAlias
 
 ByteOrder: TypeAlias = Literal["<", ">"]
-SHORT, LONG, UNDEFINED, LONG8 = 3, 4, 7, 16
+BYTE, TEXT, SHORT, LONG, FRACTION, UNDEFINED, SIGNED_FRACTION, LONG8 = 1, 2, 3, 4, 5, 7, 10, 16
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 _TYPE_SIZES_BIG = {16: 8, 17: 8, 18: 8}
 SIZES = {**_TYPE_SIZES, **_TYPE_SIZES_BIG}
-WORD_SIZES = {**SIZES, 5: 4, 10: 4}
+WORD_SIZES = {**SIZES, FRACTION: 4, SIGNED_FRACTION: 4}
 """Bytes that change places between little and big endian: a rational number is two words."""
 
 _DIRECTORIES = {34665, 34853, 40965}  # Exif, GPS, interoperability
@@ -49,6 +49,11 @@ class Layout:
     def offset_size(self) -> int:
         """Bytes of an offset, and of a value that is kept in its entry."""
         return 8 if self.big else 4
+
+    @property
+    def offset_kind(self) -> int:
+        """The type of offsets."""
+        return LONG8 if self.big else LONG
 
     @property
     def entry_size(self) -> int:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from nlnet.images.ifd import LONG, LONG8, SHORT, SIZES, WORD_SIZES, Directory, Entry, Layout
+from nlnet.images import ifd
+from nlnet.images.ifd import SIZES, WORD_SIZES, Directory, Entry, Layout
+
+Values: TypeAlias = dict[int, tuple[int, Any]]
+"""Type and numbers of entries, by tag."""
+
+_CODES = {ifd.BYTE: "B", ifd.SHORT: "H", ifd.LONG: "I", ifd.LONG8: "Q"}
+_CODES |= {ifd.FRACTION: "I", ifd.SIGNED_FRACTION: "i"}
+_DENOMINATOR = 10_000
+_LARGEST = 2**32 - 1
 
 
 class TiffBytes:
@@ -39,15 +50,25 @@ class TiffBytes:
         count = sum(1 + len(entry.again) for entry in entries.values())
         self._link = place + self.layout.count_size + count * self.layout.entry_size
 
-    def places(self, *places: int) -> Entry:
-        """Return the entry of places, or of sizes, in the file."""
-        return numbers_entry(self.layout, LONG8 if self.layout.big else LONG, *places)
 
+def entries_of(values: Values, layout: Layout) -> Directory:
+    r"""Return numbers as they are stored.
 
-def numbers_entry(layout: Layout, kind: int, *numbers: int) -> Entry:
-    """Return the entry of unsigned numbers."""
-    code = {SHORT: "H", LONG: "I", LONG8: "Q"}[kind]
-    return Entry(kind, struct.pack(f"{layout.order}{len(numbers)}{code}", *numbers))
+    Examples
+    --------
+    >>> entries_of({258: (ifd.SHORT, (8, 8))}, Layout("<"))[258].data
+    b'\x08\x00\x08\x00'
+    """
+    directory = {}
+    for tag, (kind, given) in values.items():
+        numbers = np.ravel(given).tolist()
+        if kind in (ifd.FRACTION, ifd.SIGNED_FRACTION):
+            near = [Fraction(number).limit_denominator(_DENOMINATOR) for number in numbers]
+            pairs = [(min(each.numerator, _LARGEST), each.denominator) for each in near]
+            numbers = [number for pair in pairs for number in pair]
+        words = struct.pack(f"{layout.order}{len(numbers)}{_CODES[kind]}", *numbers)
+        directory[tag] = Entry(kind, words)
+    return directory
 
 
 def reordered(entries: Mapping[int, Entry], source: Layout, target: Layout) -> Directory:
@@ -68,7 +89,7 @@ def encode_directory(entries: Mapping[int, Entry], layout: Layout, place: int) -
         values += b"\0" * (-len(values) % 8)
         here = values_at + len(values)
         if entry.directory is not None:
-            kind, count = (LONG8 if layout.big else LONG), 1
+            kind, count = layout.offset_kind, 1
             value = layout.pointer(here)
             values += encode_directory(entry.directory, layout, here)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
@@ -85,10 +84,10 @@ class VipsCodec:
         try:
             if source.path is None:
                 return getattr(pyvips.Image, f"{self.loader}_buffer")(source.data, **options)
-            # Not `new_from_file`: it takes brackets in a name for options. Without `revalidate`,
-            # libvips would answer from its cache when the file has changed since.
-            path = os.fsencode(source.path)
-            return getattr(pyvips.Image, self.loader)(path, revalidate=True, **options)
+            # Given a path, libvips would open the file again for each thing that it looks at.
+            with source.open() as stream:
+                opened = pyvips.Source.new_from_descriptor(stream.fileno())
+            return getattr(pyvips.Image, f"{self.loader}_source")(opened, **options)
         except pyvips.Error as error:
             raise self.unreadable(source, error) from error
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Collection
-from typing import Any
 
-from nlnet.images import photoshop, tiff_tags, xmp
+from nlnet.images import photoshop, tiff_tags
 from nlnet.images.exif import (
     DESCRIPTION,
     EXIF_DIRECTORY,
@@ -24,6 +23,8 @@ from nlnet.images.ifd import ByteOrder, Tags
 LARGEST_SEGMENT = 65533
 """Bytes of one segment of a JPEG file."""
 THUMBNAIL_NOTE = "its embedded thumbnail is left out, as it shows the noise"
+_XMP_THUMBNAILS = re.compile(rb"<(xmp|xap):Thumbnails\b.*?</\1:Thumbnails>", re.DOTALL)
+_WITH_THUMBNAILS = ("exif", "xmp", "resources")
 _SAME_AS_NOTHING = {"", "sRGB", "tIME", "pHYs", "iCCP", "eXIf", "sBIT", "bKGD"}
 """PNG chunks that other formats need not have, or have in their own way."""
 
@@ -125,17 +126,16 @@ class Metadata:
 
     def cleaned(self) -> Metadata:
         """Return it without thumbnails, which is noted, and with the IPTC among the resources."""
-        cleaners = {
-            "exif": without_thumbnail,
-            "xmp": xmp.without_thumbnails,
-            "resources": photoshop.without_thumbnails,
-        }
-        given = {name: getattr(self, name) for name in cleaners if getattr(self, name) is not None}
-        kept: dict[str, Any] = {name: cleaners[name](data) for name, data in given.items()}
-        clean = dataclasses.replace(self, **kept)
+        clean = dataclasses.replace(
+            self,
+            exif=self.exif and without_thumbnail(self.exif),
+            xmp=self.xmp and _XMP_THUMBNAILS.sub(b"", self.xmp),
+            resources=self.resources and photoshop.without_thumbnails(self.resources),
+        )
         if clean.iptc is None and clean.resources is not None:
             clean = dataclasses.replace(clean, iptc=photoshop.iptc_of(clean.resources))
-        return clean if kept == given else clean.noting(THUMBNAIL_NOTE)
+        cut = any(getattr(self, name) != getattr(clean, name) for name in _WITH_THUMBNAILS)
+        return clean.noting(THUMBNAIL_NOTE) if cut else clean
 
     def noting(self, *notes: str) -> Metadata:
         """Return it with something more to say of what was left out."""

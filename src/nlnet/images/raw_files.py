@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nlnet.errors import FileError
+from nlnet.images import tiff_tags as tag
 from nlnet.images.content import PathLike, Source
 from nlnet.images.ifd import Tags, page_offsets, read_directory, read_layout
-from nlnet.images.tiff_tags import COMPRESSION, PHOTOMETRIC, SUB_IMAGES
 
 RAW_SUFFIXES = (
     *(".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff"),
@@ -45,11 +45,10 @@ _MAKERS = {
     b"mamiya": "MEF of Mamiya",
     b"leaf": "MOS of Leaf",
 }
-_MAKE, _DNG_VERSION = 271, 50706
-_RAW_PHOTOMETRICS = {32803, 34892}  # color filter array, linear raw
+_RAW_PHOTOMETRICS = {tag.CFA, tag.LINEAR_RAW}
 _RAW_COMPRESSIONS = {32767, 32769, 34713, 65000, 65535}  # of Sony, Nikon, Kodak and Pentax
 _MOST_DIRECTORIES = 20
-_TAGS = {COMPRESSION, PHOTOMETRIC, SUB_IMAGES, _MAKE, _DNG_VERSION}
+_TAGS = {tag.COMPRESSION, tag.PHOTOMETRIC, tag.SUB_IMAGES, tag.MAKE, tag.DNG_VERSION}
 
 
 class RawFileError(FileError):
@@ -122,18 +121,18 @@ def _tiff_kind(stream: BinaryIO) -> str | None:
             return Tags(layout, {})
 
     outer = tags_at(first)
-    if _DNG_VERSION in outer:
+    if tag.DNG_VERSION in outer:
         return "DNG"
     places = page_offsets(stream, layout, first, 4)[1:]
-    places += outer.numbers(SUB_IMAGES)[:_MOST_DIRECTORIES]
+    places += outer.numbers(tag.SUB_IMAGES)[:_MOST_DIRECTORIES]
     directories = [outer, *(tags_at(place) for place in places)]
     raw = any(
-        tags.number(PHOTOMETRIC, 0) in _RAW_PHOTOMETRICS
-        or tags.number(COMPRESSION, 1) in _RAW_COMPRESSIONS
+        tags.number(tag.PHOTOMETRIC, 0) in _RAW_PHOTOMETRICS
+        or tags.number(tag.COMPRESSION, 1) in _RAW_COMPRESSIONS
         for tags in directories
     )
     if not raw:
         return None
-    make = (outer.data(_MAKE) or b"").strip(b"\0 ").lower()
+    make = (outer.data(tag.MAKE) or b"").strip(b"\0 ").lower()
     known = (kind for maker, kind in _MAKERS.items() if make.startswith(maker))
     return next(known, "of an unknown maker")

@@ -22,8 +22,8 @@ from nlnet.images.writing import PLAIN, WritingOptions
 _FORMATS = {1: "unsigned", 2: "signed", 3: "floating"}
 _DEPTHS = {1: (1, 2, 4, 8, 16, 32), 2: (16, 32), 3: (16, 32, 64)}
 _HALF, _DOUBLE = (3, 16), (3, 64)
-_GRAY, _RGB, _PALETTE = (0, 1), 2, 3
-_PHOTOMETRICS = {0: "white-is-zero", _PALETTE: "palette", 4: "mask", 5: "CMYK", 6: "YCbCr"}
+_GRAY = (tag.WHITE_IS_ZERO, tag.BLACK_IS_ZERO)
+_PHOTOMETRICS = {0: "white-is-zero", tag.PALETTE: "palette", 4: "mask", 5: "CMYK", 6: "YCbCr"}
 _PHOTOMETRICS |= dict.fromkeys((8, 9, 10), "CIELAB")
 _READ_BY_LIBVIPS = {1, 2, 3, 4, 5, 7, 8, 32771, 32773, 32946}
 _COMPRESSIONS = {6: "old-style JPEG", 34661: "JBIG", 34887: "LERC", 34892: "JPEG", 50001: "WebP"}
@@ -45,14 +45,10 @@ class _Kind:
     def __init__(self, tags: Tags) -> None:
         self.width, self.height = tags.number(tag.WIDTH, 0), tags.number(tag.HEIGHT, 0)
         self.depth = tags.number(tag.SAMPLE_FORMAT, 1), tags.number(tag.BITS, 1)
-        self.photometric, self.samples = (
-            tags.number(tag.PHOTOMETRIC, 1),
-            tags.number(tag.SAMPLES, 1),
-        )
-        self.compression, self.predictor = (
-            tags.number(tag.COMPRESSION, 1),
-            tags.number(tag.PREDICTOR, 1),
-        )
+        self.photometric = tags.number(tag.PHOTOMETRIC, 1)
+        self.samples = tags.number(tag.SAMPLES, 1)
+        self.compression = tags.number(tag.COMPRESSION, 1)
+        self.predictor = tags.number(tag.PREDICTOR, 1)
         self.extra = tags.numbers(tag.EXTRA)
         self.reduced = bool(tags.number(tag.SUBFILE, 0) & tag.REDUCED)
         apart = tags.number(tag.PLANAR, 1) == 2 and tag.TILE_WIDTH in tags
@@ -68,7 +64,7 @@ class _Kind:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is converted."""
-        palette = ("its palette of colors becomes RGB",) * (self.photometric == _PALETTE)
+        palette = ("its palette of colors becomes RGB",) * (self.photometric == tag.PALETTE)
         plain = tag.PREMULTIPLIED not in self.extra
         return palette + (() if plain else ("its premultiplied alpha becomes plain alpha",))
 
@@ -92,8 +88,10 @@ class TiffCodec(VipsCodec):
             raise InputError(
                 f"{source.name!r} has pages of different sizes or kinds, but all must be alike."
             )
+        opened = {}
         if not kind.repacked:
-            self.check(source, self.load(source, page=numbers[0]), max_pixels)
+            opened[0] = self.load(source, page=numbers[0])
+            self.check(source, opened[0], max_pixels)
 
         def metadata_of(stream: BinaryIO, index: int) -> Metadata:
             start, end = numbers[index], [*numbers[1:], len(kinds)][index]
@@ -103,8 +101,10 @@ class TiffCodec(VipsCodec):
         first = metadata_of(stream, 0)
 
         def decode(index: int) -> ImageFile:
-            header = self._load_page(source, layout, offsets, numbers[index], kind)
-            self.check(source, header, max_pixels)
+            header = opened.get(index)
+            if header is None:
+                header = self._load_page(source, layout, offsets, numbers[index], kind)
+                self.check(source, header, max_pixels)
             page = self.decode(source, header)
             if kind.depth == _HALF:  # libvips reads them as float32
                 page = ImageFile.of_bands(page.bands.astype(np.float16), notes=page.notes)
@@ -137,12 +137,16 @@ class TiffCodec(VipsCodec):
             bands = [band.view(np.dtype(np.float64).newbyteorder(layout.order)) for band in bands]
         values = np.concatenate(bands, axis=2)
         native = values.astype(values.dtype.newbyteorder("="), copy=False)
-        return to_vips(native, 3 if kind.photometric == _RGB else 1)
+        return to_vips(native, 3 if kind.photometric == tag.RGB else 1)
 
 
 def _check_kind(source: Source, kind: _Kind) -> None:
     """Refuse what cannot be read."""
-    readable = (1, _RGB) if kind.rearranged else (*_GRAY, _RGB, _PALETTE, 6)
+    readable = (
+        (tag.BLACK_IS_ZERO, tag.RGB)
+        if kind.rearranged
+        else (*_GRAY, tag.RGB, tag.PALETTE, tag.YCBCR)
+    )
     sample_format, bits = kind.depth
     if kind.photometric not in readable:
         name = _PHOTOMETRICS.get(kind.photometric, f"kind {kind.photometric}")

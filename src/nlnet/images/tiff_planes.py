@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from nlnet.images import tiff_tags as tag
-from nlnet.images.ifd import SHORT, Directory, Layout, Tags, read_at, read_directory
-from nlnet.images.ifd_writing import TiffBytes, numbers_entry
+from nlnet.images.ifd import SHORT, Layout, Tags, read_at, read_directory
+from nlnet.images.ifd_writing import TiffBytes, Values, entries_of
 from nlnet.images.libraries import need
 
-_DEFLATE = 8
 _DOUBLE = 64
 _SPARE = 2**24
 """Bytes that compressed blocks, and pixels that tiles, may have beyond what an image needs."""
@@ -88,32 +87,28 @@ def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:
         if unpack is not None:
             # Stored as deflate, since the differences of a predictor stay.
             blocks = [zlib.compress(unpack(each, block), 0) for each in blocks]
-        entries = dict(tags.entries)
+        values = _samples(tags, samples // planes, alone=planes > 1) | {
+            at: (layout.offset_kind, [file.add(each) for each in blocks]),
+            of_size: (layout.offset_kind, [*map(len, blocks)]),
+        }
         if unpack is not None:
-            entries[tag.COMPRESSION] = numbers_entry(layout, SHORT, _DEFLATE)
-        entries |= _samples(tags, samples // planes, alone=planes > 1)
-        entries[at] = file.places(*(file.add(each) for each in blocks))
-        entries[of_size] = file.places(*map(len, blocks))
-        file.add_page(entries)
+            values[tag.COMPRESSION] = SHORT, tag.DEFLATE
+        file.add_page({**tags.entries, **entries_of(values, layout)})
         yield bytes(file)
 
 
-def _samples(tags: Tags, count: int, *, alone: bool) -> Directory:
-    """Return the entries about the samples of a pixel, where they are to be read as others."""
+def _samples(tags: Tags, count: int, *, alone: bool) -> Values:
+    """Return the numbers about the samples of a pixel, where they are to be read as others."""
     bits, sample_format = tags.number(tag.BITS, 1), tags.number(tag.SAMPLE_FORMAT, 1)
     if bits == _DOUBLE:
         count, bits, sample_format = 8 * count, 8, 1
     elif not alone:
         return {}
-
-    def short(*numbers: int) -> Any:
-        return numbers_entry(tags.layout, SHORT, *numbers)
-
     return {
-        tag.BITS: short(*[bits] * count),
-        tag.SAMPLE_FORMAT: short(*[sample_format] * count),
-        tag.SAMPLES: short(count),
-        tag.PHOTOMETRIC: short(1),
-        tag.PLANAR: short(1),
-        tag.EXTRA: short(*[0] * (count - 1)),
+        tag.BITS: (SHORT, [bits] * count),
+        tag.SAMPLE_FORMAT: (SHORT, [sample_format] * count),
+        tag.SAMPLES: (SHORT, count),
+        tag.PHOTOMETRIC: (SHORT, 1),
+        tag.PLANAR: (SHORT, 1),
+        tag.EXTRA: (SHORT, [0] * (count - 1)),
     }

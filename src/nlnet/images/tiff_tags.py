@@ -17,6 +17,11 @@ SUBFILE, SUB_IMAGES = 254, 330
 REDUCED = 1
 """The bit of `SUBFILE` for a smaller version of another page or image."""
 XMP, IPTC, RESOURCES, ICC = 700, 33723, 34377, 34675
+MAKE, MODEL, DNG_VERSION = 271, 272, 50706
+WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, PALETTE, YCBCR, CFA, LINEAR_RAW = 0, 1, 2, 3, 6, 32803, 34892
+"""Values of `PHOTOMETRIC`; the last two are of raw files."""
+UNCOMPRESSED, JPEG, DEFLATE = 1, 7, 8
+"""Values of `COMPRESSION`."""
 
 STORAGE = frozenset(
     # Halftoning, fill order, cells, the smallest and largest values, CCITT options, palettes.

@@ -15,7 +15,7 @@ from nlnet.arrays import Array
 from nlnet.images import exif, tiff_tags
 from nlnet.images.content import ImageFile
 from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Directory, Entry, Layout, Tags
-from nlnet.images.ifd_writing import TiffBytes, numbers_entry, reordered
+from nlnet.images.ifd_writing import TiffBytes, Values, entries_of, reordered
 from nlnet.images.metadata import Metadata, Tiling
 from nlnet.images.writing import WritingOptions
 
@@ -24,11 +24,9 @@ _BIG = 2**31
 _STRIP_BYTES = 2**18
 _TILE = 256
 """Side of the tiles of a new pyramid, and of its smallest level."""
-_DEFLATE = 8
 _LEVEL = 4
 _DIFFERENCES = 2
 _SAMPLE_FORMATS = {"u": 1, "i": 2, "f": 3}
-_BLACK_IS_ZERO, _RGB = 1, 2
 _UNASSOCIATED_ALPHA = 2
 
 
@@ -39,14 +37,14 @@ def encode_pages(pages: Sequence[ImageFile], options: WritingOptions) -> bytes:
         bands, tiling = page.bands, _tiling(page, options)
         levels = []
         for factor in tiling.levels:
-            reduced = {tiff_tags.SUBFILE: numbers_entry(file.layout, LONG, tiff_tags.REDUCED)}
-            smaller = _reduced(bands, factor)
-            levels.append(reduced | _add_pixels(file, smaller, page.channels, tiling.tile))
-        entries = _kept_entries(page, file.layout)
-        entries |= _add_pixels(file, bands, page.channels, tiling.tile)
+            values = _add_pixels(file, _reduced(bands, factor), page.channels, tiling.tile)
+            values[tiff_tags.SUBFILE] = LONG, tiff_tags.REDUCED
+            levels.append(entries_of(values, file.layout))
+        values = _add_pixels(file, bands, page.channels, tiling.tile)
         if levels and not tiling.chained:
-            entries[tiff_tags.SUB_IMAGES] = file.places(*map(file.add_directory, levels))
-        file.add_page(entries)
+            places = [file.add_directory(level) for level in levels]
+            values[tiff_tags.SUB_IMAGES] = file.layout.offset_kind, places
+        file.add_page(_kept_entries(page, file.layout) | entries_of(values, file.layout))
         if tiling.chained:
             for level in levels:
                 file.add_page(level)
@@ -88,40 +86,37 @@ def _reduced(bands: Array, factor: int) -> Array:
 
 def _add_pixels(
     file: TiffBytes, bands: Array, channels: int, tile: tuple[int, int] | None
-) -> Directory:
-    """Add the strips or tiles of (H, W, samples) pixels, and return the entries about them."""
+) -> Values:
+    """Add the strips or tiles of (H, W, samples) pixels, and return the numbers about them."""
     layout, dtype = file.layout, bands.dtype
     height, width, samples = bands.shape
     rows, columns = tile or (min(height, max(1, _STRIP_BYTES // bands[:1].nbytes)), width)
     blocks = list(_blocks(bands, rows, columns, layout, tiled=tile is not None))
-    places = file.places(*(file.add(block) for block in blocks))
-    sizes = file.places(*map(len, blocks))
-
-    def short(*numbers: int) -> Entry:
-        return numbers_entry(layout, SHORT, *numbers)
-
-    entries = {
-        tiff_tags.WIDTH: numbers_entry(layout, LONG, width),
-        tiff_tags.HEIGHT: numbers_entry(layout, LONG, height),
-        tiff_tags.BITS: short(*[8 * dtype.itemsize] * samples),
-        tiff_tags.COMPRESSION: short(_DEFLATE),
-        tiff_tags.PHOTOMETRIC: short(_RGB if channels == 3 else _BLACK_IS_ZERO),
-        tiff_tags.SAMPLES: short(samples),
-        tiff_tags.PLANAR: short(1),
-        tiff_tags.SAMPLE_FORMAT: short(*[_SAMPLE_FORMATS[dtype.kind]] * samples),
+    places = layout.offset_kind, [file.add(block) for block in blocks]
+    sizes = layout.offset_kind, [*map(len, blocks)]
+    photometric = tiff_tags.RGB if channels == 3 else tiff_tags.BLACK_IS_ZERO
+    values: Values = {
+        tiff_tags.WIDTH: (LONG, width),
+        tiff_tags.HEIGHT: (LONG, height),
+        tiff_tags.BITS: (SHORT, [8 * dtype.itemsize] * samples),
+        tiff_tags.COMPRESSION: (SHORT, tiff_tags.DEFLATE),
+        tiff_tags.PHOTOMETRIC: (SHORT, photometric),
+        tiff_tags.SAMPLES: (SHORT, samples),
+        tiff_tags.PLANAR: (SHORT, 1),
+        tiff_tags.SAMPLE_FORMAT: (SHORT, [_SAMPLE_FORMATS[dtype.kind]] * samples),
     }
     if tile is None:
-        entries |= {tiff_tags.STRIP_OFFSETS: places, tiff_tags.STRIP_SIZES: sizes}
-        entries[tiff_tags.ROWS_PER_STRIP] = numbers_entry(layout, LONG, rows)
+        values |= {tiff_tags.STRIP_OFFSETS: places, tiff_tags.STRIP_SIZES: sizes}
+        values[tiff_tags.ROWS_PER_STRIP] = LONG, rows
     else:
-        entries |= {tiff_tags.TILE_OFFSETS: places, tiff_tags.TILE_SIZES: sizes}
-        entries |= {tiff_tags.TILE_HEIGHT: short(rows), tiff_tags.TILE_WIDTH: short(columns)}
+        values |= {tiff_tags.TILE_OFFSETS: places, tiff_tags.TILE_SIZES: sizes}
+        values |= {tiff_tags.TILE_HEIGHT: (SHORT, rows), tiff_tags.TILE_WIDTH: (SHORT, columns)}
     # The predictor for floating values is one that few other programs know.
     if dtype.kind in "ui":
-        entries[tiff_tags.PREDICTOR] = short(_DIFFERENCES)
+        values[tiff_tags.PREDICTOR] = SHORT, _DIFFERENCES
     if samples > channels:
-        entries[tiff_tags.EXTRA] = short(_UNASSOCIATED_ALPHA)
-    return entries
+        values[tiff_tags.EXTRA] = SHORT, _UNASSOCIATED_ALPHA
+    return values
 
 
 def _blocks(
@@ -165,7 +160,7 @@ def _translated(metadata: Metadata) -> tuple[Layout, Directory]:
     left_out = tiff_tags.STORAGE | tiff_tags.NOT_KEPT.keys()
     entries = {tag: entry for tag, entry in tags.entries.items() if tag not in left_out}
     if metadata.resolution is not None:
-        entries |= exif.resolution_entries(metadata.resolution, tags.layout)
+        entries |= entries_of(exif.resolution_values(metadata.resolution), tags.layout)
     values = {
         tiff_tags.ICC: metadata.icc,
         tiff_tags.XMP: metadata.xmp,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from nlnet.engine.network import family_at
 from nlnet.errors import InputError, ModelError
-from nlnet.model import file as model_file
-from nlnet.model.model import Model, Trained, naming_file
+from nlnet.model.model import Model, Trained
+from nlnet.network.block import pack_family, unpack_stages
 from nlnet.network.config import NetworkConfig
-from nlnet.network.parameters import StageParameters, normalize_rows
-from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions
+from nlnet.network.parameters import StageParameters
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 
 _LEAST_COSINE = 0.1
 """Cosine of the angle between a filter and itself at the next sigma, at least."""
@@ -43,7 +43,7 @@ class Family(Trained):
         The values there: for each sigma, one per stage.
     name, provenance, figures
         As of a `Model`.
-    refinement : RefinementFunctions, optional
+    refinement : Refinement, optional
         Runs after the stages; the config has its sizes.
     """
 
@@ -53,7 +53,7 @@ class Family(Trained):
     name: str
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    refinement: RefinementFunctions | None = None
+    refinement: Refinement | None = None
 
     def __post_init__(self) -> None:
         if not are_sigmas(self.sigmas):
@@ -86,28 +86,14 @@ class Family(Trained):
 
     @functools.lru_cache(maxsize=32)  # noqa: B019 - families live as long as the process
     def _model_at(self, sigma: float) -> Model:
-        place = place_of(sigma, self.sigmas)
-        lower = min(int(place), len(self.sets) - 2)
-        share = place - lower
-        stages = tuple(
-            _blend(below, above, share)
-            for below, above in zip(self.sets[lower], self.sets[lower + 1], strict=True)
-        )
+        stages = unpack_stages(family_at(self.block(), sigma), self.config)
         facts = (REFERENCE_SIGMA, self.name, self.provenance, self.figures)
         refinement = None if self.refinement is None else self.refinement.at(sigma)
         return Model(self.config, stages, *facts, refinement)
 
-
-def load_file(path: str | os.PathLike[str]) -> Model | Family:
-    """Read a model file, of one sigma or for every sigma; see `Model.load`."""
-    with naming_file(path):
-        header, sets, refinement = model_file.decode(path)
-        facts = (header.name, header.provenance, header.figures)
-        if not header.sigmas:
-            return Model(header.config, sets[0], header.sigma, *facts)
-        if header.sigma != REFERENCE_SIGMA:
-            raise ModelError(f"Its sigma is {header.sigma}, but must be {REFERENCE_SIGMA}.")
-        return Family(header.config, header.sigmas, sets, *facts, refinement)
+    def block(self) -> bytes:
+        """Return all of its values as a parameter block, for the engine."""
+        return pack_family(self.config, self.sigmas, self.sets, self.refinement)
 
 
 def are_sigmas(sigmas: Sequence[float]) -> bool:
@@ -127,17 +113,3 @@ def place_of(sigma: float, sigmas: Sequence[float]) -> float:
     if not 0 < sigma < np.inf:
         raise InputError(f"sigma is {sigma}, but must be positive and finite.")
     return float(np.interp(np.log(sigma), np.log(sigmas), np.arange(len(sigmas))))
-
-
-def _blend(below: StageParameters, above: StageParameters, share: float) -> StageParameters:
-    def between(name: str) -> Any:
-        low, high = getattr(below, name), getattr(above, name)
-        return low + np.float32(share) * (high - low)
-
-    filters = normalize_rows(between("filters")).astype(np.float32)
-    return StageParameters(
-        filters,
-        between("group_weights"),
-        between("coefficients"),
-        float(below.step_size + share * (above.step_size - below.step_size)),
-    )

@@ -9,8 +9,8 @@ A model is one safetensors file. It has four float32 tensors, stacked over the S
 ``step_sizes``     (S,)
 =================  ==========================================================
 
-Its metadata has the single key ``nlnet``, a JSON object with the fields of `Header`, the format's
-version, and since version 2
+Its metadata has the single key ``nlnet``, a JSON object with the format's version, the model's
+name, sigma, config, provenance and figures, and since version 2
 
 ======================  =====================================================================
 ``functions_of_sigma``  an object: the tensors that depend on sigma, and the sigmas, ascending,
@@ -30,7 +30,6 @@ can be read, and what can be said in version 2 is written in it.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -44,42 +43,28 @@ import safetensors.numpy
 
 from nlnet.arrays import FloatArray
 from nlnet.errors import ModelError, trying
+from nlnet.model.family import Family
+from nlnet.model.model import Model, Trained
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, half_from_odd, odd_from_half
-from nlnet.network.refinement import RefinementFunctions, tensor_shapes
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement, tensor_shapes
 
 FORMAT_VERSION = 3
 _WITHOUT_REFINEMENT = 2
 _VERSIONS = (1, 2, 3)
 _METADATA_KEY = "nlnet"
 _Tensors = dict[str, npt.NDArray[np.float32 | np.float16]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Header:
-    """What a model file says beside its weights."""
-
-    name: str
-    sigma: float
-    config: NetworkConfig
-    provenance: Mapping[str, Any]
-    figures: Mapping[str, Any]
-    sigmas: tuple[float, ...] = ()  # where functions of sigma are given
-
-
-Stages = tuple[StageParameters, ...]
 _REFINEMENT = "refinement."
 _FUNCTIONS = ("coefficients", "filters", "group_weights", "step_sizes")
 
 
-def encode(
-    header: Header,
-    sets: Sequence[Sequence[StageParameters]],
-    refinement: RefinementFunctions | None = None,
-) -> bytes:
-    """Return the content of a model file; there is one set, or one for each of the sigmas."""
-    tensors = _stack(sets, odd=header.config.odd)
-    if not header.sigmas:
+def encode(model: Trained) -> bytes:
+    """Return the content of a model file; see `nlnet.model.model.Trained.save` for errors."""
+    config, sigmas, refinement = model.config, model.sigmas, model.refinement
+    if refinement is not None and not sigmas:
+        raise ModelError("It has a refinement for one sigma; save the family that it is of.")
+    tensors = _stack(model.sets, odd=config.odd)
+    if not sigmas:
         tensors = {name: each[0] for name, each in tensors.items()}
     if refinement is not None:
         tensors |= {_REFINEMENT + name: each for name, each in refinement.tensors.items()}
@@ -88,12 +73,12 @@ def encode(
             tensors[name] = _shortened(name, tensors[name])
     fields: dict[str, Any] = {
         "version": _WITHOUT_REFINEMENT if refinement is None else FORMAT_VERSION,
-        "name": header.name,
-        "sigma": header.sigma,
-        "config": header.config.to_mapping(),
-        "provenance": dict(header.provenance),
-        "figures": dict(header.figures),
-        "functions_of_sigma": {name: list(header.sigmas) for name in _FUNCTIONS if header.sigmas},
+        "name": model.name,
+        "sigma": REFERENCE_SIGMA if sigmas else float(model.sigma),
+        "config": config.to_mapping(),
+        "provenance": dict(model.provenance),
+        "figures": dict(model.figures),
+        "functions_of_sigma": {name: list(sigmas) for name in _FUNCTIONS if sigmas},
     }
     try:
         fields["checksum"] = checksum(fields, tensors)
@@ -121,12 +106,8 @@ def _canonical(fields: Mapping[str, Any]) -> str:
     return json.dumps(fields, allow_nan=False, sort_keys=True)
 
 
-def decode(
-    path: str | os.PathLike[str],
-) -> tuple[Header, tuple[Stages, ...], RefinementFunctions | None]:
+def load_file(path: str | os.PathLike[str]) -> Model | Family:
     """Read a model file; whatever is not exactly as `encode` writes it is an error.
-
-    Returns its header, one set of values or one for each of its sigmas, and the refinement.
 
     Raises
     ------
@@ -135,28 +116,38 @@ def decode(
     ModelError
         If it is not an intact model file of a known version.
     """
-    _check_readable(path)
+    try:
+        return _decode(path)
+    except ModelError as error:
+        raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
+
+
+def _decode(path: str | os.PathLike[str]) -> Model | Family:
+    # A file that cannot be opened is told from one that cannot be understood.
+    with trying(f"open the model {os.fspath(path)!r}"), open(path, "rb") as stream:
+        if not stream.read(1):
+            raise ModelError("It is an empty file.")
     try:
         with safetensors.safe_open(os.fspath(path), framework="numpy") as file:
             fields = _parse_metadata(file.metadata() or {})
-            header = _parse_header(fields)
-            tensors = _read_tensors(file, header)
+            config, sigmas = _parse_config(fields)
+            tensors = _read_tensors(file, config, sigmas)
     except safetensors.SafetensorError as error:
         raise ModelError(f"It is not a safetensors file, or a damaged one ({error}).") from error
     if "checksum" in fields and fields["checksum"] != checksum(fields, tensors):
         raise ModelError("Its content does not fit its checksum: the file was damaged or changed.")
-    refinement = _take_refinement(tensors, header.config)
-    if not header.sigmas:
-        tensors = {name: each[np.newaxis] for name, each in tensors.items()}
-    return header, _unstack(tensors, header.config), refinement
-
-
-def _check_readable(path: str | os.PathLike[str]) -> None:
-    """Tell a file that cannot be opened from one that cannot be understood."""
-    with trying(f"open the model {os.fspath(path)!r}"), open(path, "rb") as stream:
-        empty = not stream.read(1)
-    if empty:
-        raise ModelError("It is an empty file.")
+    facts = (fields["name"], fields["provenance"], fields["figures"])
+    if not sigmas:
+        one = {name: tensor[np.newaxis] for name, tensor in tensors.items()}
+        return Model(config, _unstack(one, config)[0], fields["sigma"], *facts)
+    if fields["sigma"] != REFERENCE_SIGMA:
+        raise ModelError(f"Its sigma is {fields['sigma']}, but must be {REFERENCE_SIGMA}.")
+    refinement = None
+    if config.refinement is not None:
+        names = tensor_shapes(config.refinement, config.channels)
+        own = {name: tensors[_REFINEMENT + name].astype(np.float32) for name in names}
+        refinement = Refinement(config.refinement, config.channels, own)
+    return Family(config, sigmas, _unstack(tensors, config), *facts, refinement)
 
 
 def _parse_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -185,15 +176,16 @@ def _parse_metadata(metadata: Mapping[str, str]) -> dict[str, Any]:
     return fields
 
 
-def _parse_header(fields: Mapping[str, Any]) -> Header:
+def _parse_config(fields: Mapping[str, Any]) -> tuple[NetworkConfig, tuple[float, ...]]:
+    """Return the config, and the sigmas at which values are given, if they are functions of it."""
     functions = fields.get("functions_of_sigma", {})
-    sigmas: tuple[float, ...] = ()
+    sigmas: Any = ()
     if functions:
         _check_keys("function of sigma", functions, _FUNCTIONS)
-        first = functions[_FUNCTIONS[0]]
-        if any(given != first for given in functions.values()) or not _are_sigmas(first):
-            raise ModelError(f"Its functions of sigma are given at unusable sigmas: {first!r}.")
-        sigmas = tuple(first)
+        sigmas = functions[_FUNCTIONS[0]]
+        typed = isinstance(sigmas, list) and all(type(each) is float for each in sigmas)
+        if not typed or len(sigmas) < 2 or any(given != sigmas for given in functions.values()):
+            raise ModelError(f"Its functions of sigma are given at unusable sigmas: {sigmas!r}.")
     # Settings that are newer than the file have their defaults.
     config = NetworkConfig.from_mapping(fields["config"])
     if (fields["version"] == FORMAT_VERSION) != (config.refinement is not None):
@@ -204,18 +196,7 @@ def _parse_header(fields: Mapping[str, Any]) -> Header:
         )
     if config.refinement is not None and not sigmas:
         raise ModelError("It has a refinement, but is not for every sigma.")
-    return Header(
-        name=fields["name"],
-        sigma=fields["sigma"],
-        config=config,
-        provenance=fields["provenance"],
-        figures=fields["figures"],
-        sigmas=sigmas,
-    )
-
-
-def _are_sigmas(values: object) -> bool:
-    return isinstance(values, list) and len(values) > 1 and all(type(v) is float for v in values)
+    return config, tuple(sigmas)
 
 
 def _refuse_constant(text: str) -> NoReturn:
@@ -246,10 +227,9 @@ def _stack(sets: Sequence[Sequence[StageParameters]], *, odd: bool) -> _Tensors:
     }
 
 
-def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
-    config = header.config
+def _tensor_shapes(config: NetworkConfig, sigmas: Sequence[float]) -> dict[str, tuple[int, ...]]:
     stages, filters = config.stages, config.filter_count
-    sets = (len(header.sigmas),) if header.sigmas else ()
+    sets = (len(sigmas),) if sigmas else ()
     following, pixels = {}, config.patch_size**2
     if config.refinement is not None:
         pixels -= 1
@@ -264,12 +244,12 @@ def _tensor_shapes(header: Header) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _read_tensors(file: Any, header: Header) -> _Tensors:
-    shapes = _tensor_shapes(header)
+def _read_tensors(file: Any, config: NetworkConfig, sigmas: Sequence[float]) -> _Tensors:
+    shapes = _tensor_shapes(config, sigmas)
     _check_keys("tensor", file.keys(), shapes)
     for name, shape in shapes.items():
         stored = file.get_slice(name)
-        wanted = "F16" if header.config.refinement and _is_short(name) else "F32"
+        wanted = "F16" if config.refinement and _is_short(name) else "F32"
         if stored.get_dtype() != wanted:
             raise ModelError(f"Its tensor {name!r} is {stored.get_dtype()}, but must be {wanted}.")
         if tuple(stored.get_shape()) != shape:
@@ -293,16 +273,7 @@ def _shortened(name: str, tensor: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
     return short
 
 
-def _take_refinement(tensors: _Tensors, config: NetworkConfig) -> RefinementFunctions | None:
-    """Return the refinement, if there is one, and leave the tensors of the stages."""
-    if config.refinement is None:
-        return None
-    names = [name for name in tensors if name.startswith(_REFINEMENT)]
-    own = {name.removeprefix(_REFINEMENT): tensors.pop(name).astype(np.float32) for name in names}
-    return RefinementFunctions(config.refinement, config.channels, own)
-
-
-def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[Stages, ...]:
+def _unstack(tensors: _Tensors, config: NetworkConfig) -> tuple[tuple[StageParameters, ...], ...]:
     """Return the sets of values that `_stack` has stacked."""
     filters: FloatArray = tensors["filters"].astype(np.float32, copy=False)
     coefficients: FloatArray = tensors["coefficients"].astype(np.float32, copy=False)

@@ -12,7 +12,8 @@ from pathlib import Path
 from nlnet.defaults import FAMILIES, FAST, QUALITIES
 from nlnet.errors import InputError, ModelError
 from nlnet.inputs import KINDS
-from nlnet.model.family import Family, load_file
+from nlnet.model.family import Family
+from nlnet.model.file import load_file
 from nlnet.model.model import Model, Trained
 
 AUTO = "auto"
@@ -58,7 +59,7 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model | Family:
     if isinstance(name_or_path, str):
         if name_or_path in shipped_models():
             return _load_shipped(name_or_path)
-        if not _is_path(name_or_path):
+        if not (name_or_path.endswith(_SUFFIX) or os.path.exists(name_or_path)):
             raise _no_such_model(name_or_path)
     return load_file(name_or_path)
 
@@ -179,10 +180,6 @@ def _load_shipped(name: str) -> Model | Family:
 def family_of(name: str) -> str:
     """Return a shipped model's name without its sigma: gray-5x5 for gray-5x5-s25."""
     return re.sub(r"-s[\d.]+$", "", name)
-
-
-def _is_path(text: str) -> bool:
-    return text.endswith(_SUFFIX) or os.path.exists(text)
 
 
 def _no_such_model(name: str) -> ModelError:

@@ -27,7 +27,8 @@ from nlnet.network.parameters import StageParameters, normalize_rows
 
 _Float64 = npt.NDArray[np.float64]
 
-_STAGE_TYPES = ("nlcf", "cnlcf")
+_CHANNELS = {"nlcf": 1, "cnlcf": 3}
+"""Channels of the stages, by the types of their layers."""
 
 
 def import_author_model(path: str | os.PathLike[str]) -> Model:
@@ -56,7 +57,7 @@ def import_author_model(path: str | os.PathLike[str]) -> Model:
     >>> model.save("author-gray-5x5-s25.safetensors")  # doctest: +SKIP
     """
     try:
-        return _build_model(_load_net(path), Path(path).stem)
+        return _build_model(_Struct(_load_net(path)), Path(path).stem)
     except ModelError as error:
         raise ModelError(f"Cannot import {os.fspath(path)!r}: {error}") from error
 
@@ -79,12 +80,62 @@ def _load_net(path: str | os.PathLike[str]) -> Any:
     return content["net"]
 
 
-def _build_model(net: Any, name: str) -> Model:
-    layers = [_unwrap(layer) for layer in _cells(_field(net, "layers"))]
-    stages = [layer for layer in layers if _text(layer, "type") in _STAGE_TYPES]
+class _Struct:
+    """A struct of a MATLAB file; a field that is missing, or of another kind, is an error."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = _unwrap(value)
+
+    def __contains__(self, name: str) -> bool:
+        return hasattr(self._value, name)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise ModelError(f"it has no field {name!r} where one is expected.")
+        return _unwrap(getattr(self._value, name))
+
+    def cells(self, name: str) -> list[Any]:
+        value = self[name]
+        several = isinstance(value, np.ndarray) and value.dtype == object
+        return [_unwrap(item) for item in value.ravel()] if several else [value]
+
+    def text(self, name: str) -> str:
+        return str(self[name])
+
+    def number(self, name: str) -> float:
+        return float(_numbers(self[name], name, ()))
+
+    def numbers(self, name: str) -> _Float64:
+        return _numbers(self[name], name)
+
+
+def _unwrap(value: Any) -> Any:
+    """Open cells and arrays that hold a single thing; MATLAB nests them at will."""
+    while isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
+        value = value.item()
+    return value
+
+
+def _numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> _Float64:
+    """Return numbers, in this shape if one is given: MATLAB may have dropped axes of length 1."""
+    try:
+        numbers = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"its {name} is not numeric.") from error
+    if shape is None:
+        return numbers
+    squeezed = tuple(length for length in shape if length != 1)
+    if tuple(length for length in numbers.shape if length != 1) != squeezed:
+        raise ModelError(f"its {name} has shape {numbers.shape}, but must have {shape}.")
+    return numbers.reshape(shape)
+
+
+def _build_model(net: _Struct, name: str) -> Model:
+    layers = [_Struct(layer) for layer in net.cells("layers")]
+    stages = [layer for layer in layers if layer.text("type") in _CHANNELS]
     if not stages:
         raise ModelError("it has no nlcf or cnlcf layer.")
-    project_every_stage = _check_layout([_text(layer, "type") for layer in layers], len(stages))
+    project_every_stage = _check_layout([layer.text("type") for layer in layers], len(stages))
     scale = _intensity_scale(layers)
     configs = {_stage_config(stage, scale, len(stages), project_every_stage) for stage in stages}
     if len(configs) > 1:
@@ -107,28 +158,24 @@ def _check_layout(types: Sequence[str], stage_count: int) -> bool:
     """Check the order of the layers and return whether every stage projects."""
     core = [kind for kind in types if kind != "imloss"]  # the loss is for training only
     gray, color = ["nlcf"] * stage_count, ["cnlcf"] * stage_count
-    at_end = (
-        [*gray, "clip"],
-        ["rgb2LumChrom", *color, "LumChrom2rgb", "clip"],
-    )
-    if core in at_end:
+    if core in ([*gray, "clip"], ["rgb2LumChrom", *color, "LumChrom2rgb", "clip"]):
         return False
     if core == ["nlcf", "clip"] * stage_count:
         return True
     raise ModelError(f"its layers are {', '.join(types)}, which is no order this network knows.")
 
 
-def _intensity_scale(layers: Sequence[Any]) -> float:
+def _intensity_scale(layers: Sequence[_Struct]) -> float:
     """Check the layers around the stages; return how many gray levels are 1 inside the network."""
     scale = 1.0
     for layer in layers:
-        kind = _text(layer, "type")
-        if kind == "clip" and (_number(layer, "lb"), _number(layer, "ub")) != (0, 255):
+        kind = layer.text("type")
+        if kind == "clip" and (layer.number("lb"), layer.number("ub")) != (0, 255):
             raise ModelError("its clip layer does not clip to [0, 255].")
         if kind in ("rgb2LumChrom", "LumChrom2rgb"):
-            scale = _number(layer, "scale")
+            scale = layer.number("scale")
             # Transposed: the author's scripts multiply rows of pixels from the left.
-            matrix = _numbers(layer, "Op")
+            matrix = layer.numbers("Op")
             if matrix.shape != (3, 3) or not np.allclose(matrix, OPPONENT.T, atol=1e-6):
                 raise ModelError("its color transform is not the opponent transform of CBM3D.")
             if scale != 255:
@@ -137,23 +184,22 @@ def _intensity_scale(layers: Sequence[Any]) -> float:
 
 
 def _stage_config(
-    stage: Any, scale: float, stage_count: int, project_every_stage: bool
+    stage: _Struct, scale: float, stage_count: int, project_every_stage: bool
 ) -> NetworkConfig:
-    patch_size = _checked_patch_size(stage)
-    means = np.atleast_1d(_numbers(stage, "rbf_means")) * scale
-    std = _number(stage, "rbf_precision") * scale
+    means = np.atleast_1d(stage.numbers("rbf_means")) * scale
+    std = stage.number("rbf_precision") * scale
     limit = float(means[-1])
     grid = np.linspace(-limit, limit, means.size)
-    bounds = scale * np.array([_number(stage, "lb"), _number(stage, "ub")])
+    bounds = scale * np.array([stage.number("lb"), stage.number("ub")])
     if means.size < 2 or not np.allclose(means, grid, rtol=0, atol=1e-5 * abs(limit)):
         raise ModelError("its rbf_means are not evenly spaced around 0.")
     if not np.allclose(bounds, [-limit, limit], rtol=1e-5):
         raise ModelError("its lb and ub are not the ends of rbf_means.")
     spacing = 2 * limit / (means.size - 1)
     return NetworkConfig(
-        channels=1 if _text(stage, "type") == "nlcf" else 3,
+        channels=_CHANNELS[stage.text("type")],
         stages=stage_count,
-        patch_size=patch_size,
+        patch_size=_checked_patch_size(stage),
         group_size=np.size(_weights(stage)[2]),
         rbf_count=means.size,
         rbf_range=limit,
@@ -163,41 +209,41 @@ def _stage_config(
     )
 
 
-def _checked_patch_size(stage: Any) -> int:
+def _checked_patch_size(stage: _Struct) -> int:
     """Check the options for which the network supports only one value; return the patch size."""
-    shape = _basis(stage).shape
+    shape = stage.numbers("filters").shape
     if len(shape) != 3 or shape[0] != shape[1] or shape[2] != shape[0] ** 2 - 1:
         raise ModelError(f"its basis has shape {shape}, but must be (p, p, p * p - 1).")
     members = np.size(_weights(stage)[2])
     options = {"stride": 1, "padSize": shape[0] // 2, "Nbrs": members, "patchWeighting": 0}
     for name, wanted in options.items():
-        if hasattr(stage, name) and not np.all(_numbers(stage, name) == wanted):
-            raise ModelError(f"its {name} is {_numbers(stage, name)}, but must be {wanted}.")
-    if hasattr(stage, "shrink_type") and _text(stage, "shrink_type") != "identity":
-        raise ModelError(f"its shrink_type is {_text(stage, 'shrink_type')}, but must be identity.")
+        if name in stage and not np.all(stage.numbers(name) == wanted):
+            raise ModelError(f"its {name} is {stage.numbers(name)}, but must be {wanted}.")
+    if "shrink_type" in stage and stage.text("shrink_type") != "identity":
+        raise ModelError(f"its shrink_type is {stage.text('shrink_type')}, but must be identity.")
     return int(shape[0])
 
 
-def _stage_parameters(stage: Any, config: NetworkConfig, scale: float) -> StageParameters:
+def _stage_parameters(stage: _Struct, config: NetworkConfig, scale: float) -> StageParameters:
     mix, own_adjoint_mix, group_weights, own_adjoint_weights, mixtures, step_size = _weights(stage)
     if np.size(own_adjoint_mix) or np.size(own_adjoint_weights):
         raise ModelError("a stage has an adjoint with weights of its own.")
     count = config.filter_count
     # (p, p, P-1) -> (P-1, P): row index first, as the patches here.
-    atoms = np.moveaxis(_basis(stage), 2, 0).reshape(count, config.patch_size**2)
-    mixing = _shaped(mix, (count, count), "weights{1}")
-    free = _shaped(mixtures, (count, config.rbf_count, config.channels), "weights{5}")
+    atoms = np.moveaxis(stage.numbers("filters"), 2, 0).reshape(count, config.patch_size**2)
+    mixing = _numbers(mix, "weights{1}", (count, count))
+    free = _numbers(mixtures, "weights{5}", (count, config.rbf_count, config.channels))
     return StageParameters(
         filters=normalize_rows(mixing) @ atoms,
-        group_weights=_shaped(group_weights, (config.group_size,), "weights{3}"),
+        group_weights=_numbers(group_weights, "weights{3}", (config.group_size,)),
         coefficients=np.ascontiguousarray(np.moveaxis(free, 2, 0)) * scale,
-        step_size=float(_shaped(step_size, (), "weights{6}")),
+        step_size=float(_numbers(step_size, "weights{6}", ())),
     ).astype(np.float32)
 
 
-def _sigma(net: Any, scale: float) -> float:
-    options = _field(_field(net, "meta"), "trainOpts")
-    values = np.unique(_numbers(options, "noise_std"))
+def _sigma(net: _Struct, scale: float) -> float:
+    options = _Struct(_Struct(net["meta"])["trainOpts"])
+    values = np.unique(options.numbers("noise_std"))
     if values.size != 1:
         raise ModelError(f"its noise_std is {values.tolist()}, but must be one number.")
     sigma = float(values[0])
@@ -205,60 +251,8 @@ def _sigma(net: Any, scale: float) -> float:
     return sigma * scale if sigma < 1 else sigma
 
 
-def _weights(stage: Any) -> list[Any]:
-    weights = _cells(_field(stage, "weights"))
+def _weights(stage: _Struct) -> list[Any]:
+    weights = stage.cells("weights")
     if len(weights) != 6:
         raise ModelError(f"a stage has {len(weights)} weights, but must have 6.")
     return weights
-
-
-def _basis(stage: Any) -> _Float64:
-    return _as_numbers(_unwrap(_field(stage, "filters")), "filters")
-
-
-def _field(struct: Any, name: str) -> Any:
-    struct = _unwrap(struct)
-    if not hasattr(struct, name):
-        raise ModelError(f"it has no field {name!r} where one is expected.")
-    return getattr(struct, name)
-
-
-def _unwrap(value: Any) -> Any:
-    """Open cells and arrays that hold a single thing; MATLAB nests them at will."""
-    while isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
-        value = value.item()
-    return value
-
-
-def _cells(value: Any) -> list[Any]:
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return [_unwrap(item) for item in value.ravel()]
-    return [value]
-
-
-def _text(struct: Any, name: str) -> str:
-    return str(_unwrap(_field(struct, name)))
-
-
-def _number(struct: Any, name: str) -> float:
-    return float(_shaped(_field(struct, name), (), name))
-
-
-def _numbers(struct: Any, name: str) -> _Float64:
-    return _as_numbers(_unwrap(_field(struct, name)), name)
-
-
-def _as_numbers(value: Any, name: str) -> _Float64:
-    try:
-        return np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"its {name} is not numeric.") from error
-
-
-def _shaped(value: Any, shape: tuple[int, ...], name: str) -> _Float64:
-    """Return the value in this shape; MATLAB may have dropped its axes of length one."""
-    numbers = _as_numbers(_unwrap(value), name)
-    squeezed = tuple(length for length in shape if length != 1)
-    if tuple(length for length in numbers.shape if length != 1) != squeezed:
-        raise ModelError(f"its {name} has shape {numbers.shape}, but must have {shape}.")
-    return numbers.reshape(shape)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nlnet.atomic import write_atomically
 from nlnet.errors import ModelError
-from nlnet.model import file as model_file
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, check_parameters
-from nlnet.network.refinement import REFERENCE_SIGMA, Refinement, RefinementFunctions
+from nlnet.network.refinement import Refinement
 
 _MIN_SIGMA = 0.1
 """On the 0-255 scale; with less noise, the rounding of float32 would no longer be small."""
@@ -29,7 +27,7 @@ class Trained:
     name: str
     provenance: Mapping[str, Any]
     figures: Mapping[str, Any]
-    refinement: Refinement | RefinementFunctions | None
+    refinement: Refinement | None
 
     def __post_init__(self) -> None:
         """Raise ModelError unless its parts fit together."""
@@ -55,7 +53,8 @@ class Trained:
     @property
     def noise(self) -> str:
         """What noise it is for, in a word."""
-        return "-".join(f"{each:g}" for each in (self.sigmas[:1] + self.sigmas[-1:]))
+        ends = (self.sigmas[0], self.sigmas[-1]) if self.sigmas else (self.sigma,)
+        return "-".join(f"{sigma:g}" for sigma in ends)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
@@ -84,12 +83,9 @@ class Trained:
             If name, provenance or figures are not plain values, or there is a refinement for one
             sigma: only that of a family can be kept.
         """
-        if isinstance(self.refinement, Refinement):
-            raise ModelError("It has a refinement for one sigma; save the family that it is of.")
-        facts = (self.config, self.provenance, self.figures, self.sigmas)
-        sigma = REFERENCE_SIGMA if self.sigmas else float(self.sigma)
-        header = model_file.Header(self.name, sigma, *facts)
-        write_atomically(path, model_file.encode(header, self.sets, self.refinement))
+        from nlnet.model.file import encode  # which knows all kinds of models
+
+        write_atomically(path, encode(self))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -144,11 +140,6 @@ class Model(Trained):
         """Its values, as one set."""
         return (self.stages,)
 
-    @property
-    def noise(self) -> str:
-        """What noise it is for, in a word."""
-        return f"{self.sigma:g}"
-
     def at(self, sigma: float) -> Model:
         """Return the model itself: it is for one sigma, to which images are scaled."""
         return self
@@ -159,33 +150,6 @@ class Model(Trained):
             return self
         config = dataclasses.replace(self.config, refinement=None)
         return dataclasses.replace(self, config=config, refinement=None)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Read what :meth:`save` wrote; its weights are float32.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be opened.
-        ModelError
-            If it is not an intact model file of a known version.
-        """
-        with naming_file(path):
-            header, sets, _ = model_file.decode(path)
-            if header.sigmas:
-                raise ModelError("It is for every sigma; nlnet.load_model loads it.")
-            facts = (header.sigma, header.name, header.provenance, header.figures)
-            return cls(header.config, sets[0], *facts)
-
-
-@contextlib.contextmanager
-def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of a model file name it."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f"{os.fspath(path)!r} is not a usable model: {error}") from error
 
 
 def check_name(name: str) -> None:

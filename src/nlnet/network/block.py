@@ -1,24 +1,27 @@
-"""The parameter block: a network as bytes, for the engine and for other languages.
+"""The parameter block: a network or a family as bytes, for the engine and for other languages.
 
 It is one flat piece of memory; ``docs/engine.md`` has its layout as a table.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+
 from nlnet.engine.network import ELEMENTS
 from nlnet.network.config import NetworkConfig
-from nlnet.network.layers import pack_array
-from nlnet.network.parameters import StageParameters, check_shapes
-from nlnet.network.refinement import Refinement
+from nlnet.network.layers import pack_array, unpack_array
+from nlnet.network.parameters import StageParameters, check_shapes, stage_shapes
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 
 MAGIC = b"nlnetpar"
 VERSION = 1
 
 _HEADER = struct.Struct("<8s10I3dQ")
-_PARAMETER_SETS = 1
+_ELEMENT_AT = 12  # bytes from the block's start
 _PROJECT_EVERY_STAGE, _REFINED = 1, 2
 
 
@@ -46,28 +49,75 @@ def pack(
     ModelError
         If an array does not have the shape that the config says.
     """
-    dtype = stages[0].filters.dtype
-    parts = [b""]
-    for stage in stages:
+    end = b"" if refinement is None else refinement.pack(stages[0].filters.dtype)
+    return _pack(config, [stages], sigma, b"", end)
+
+
+def pack_family(
+    config: NetworkConfig,
+    sigmas: Sequence[float],
+    sets: Sequence[Sequence[StageParameters]],
+    refinement: Refinement | None = None,
+) -> bytes:
+    """Return the parameter block of a family, whose values are given at some sigmas.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+        The networks' shape.
+    sigmas : sequence of float
+        Where the values are given, two or more, ascending.
+    sets : sequence
+        The values there: for each sigma, those of all stages.
+    refinement : Refinement, optional
+        Runs after the stages.
+    """
+    given = struct.pack(f"<{len(sigmas)}d", *sigmas)
+    end = b"" if refinement is None else refinement.pack_functions(sets[0][0].filters.dtype)
+    return _pack(config, sets, REFERENCE_SIGMA, given, end)
+
+
+def unpack_stages(block: memoryview, config: NetworkConfig) -> tuple[StageParameters, ...]:
+    """Return the stages of a network's block, whose shape is known."""
+    dtype: np.dtype[np.floating] = np.dtype(np.float64 if block[_ELEMENT_AT] else np.float32)
+    at, stages = _HEADER.size, []
+    for _ in range(config.stages):
+        step_size = struct.unpack_from("<d", block, at)[0]
+        at, arrays = at + 8, {}
+        for name, shape in stage_shapes(config).items():
+            arrays[name], at = unpack_array(block, at, shape, dtype)
+        stages.append(StageParameters(**arrays, step_size=step_size))
+    return tuple(stages)
+
+
+def _pack(
+    config: NetworkConfig,
+    sets: Sequence[Sequence[StageParameters]],
+    sigma: float,
+    sigmas: bytes,
+    refinement: bytes,
+) -> bytes:
+    dtype = sets[0][0].filters.dtype
+    parts = [b"", sigmas]
+    for stage in itertools.chain(*sets):
         check_shapes(stage, config)
         parts.append(struct.pack("<d", stage.step_size))
         arrays = (stage.filters, stage.group_weights, stage.coefficients)
         parts += [pack_array(array, dtype) for array in arrays]
-    if refinement is not None:
-        parts.append(refinement.pack(dtype))
+    parts.append(refinement)
     flags = _PROJECT_EVERY_STAGE if config.project_every_stage else 0
     parts[0] = _HEADER.pack(
         MAGIC,
         VERSION,
         ELEMENTS[dtype],
         config.channels,
-        len(stages),
+        len(sets[0]),
         config.patch_size,
         config.group_size,
         config.window,
         config.rbf_count,
-        flags | (0 if refinement is None else _REFINED),
-        _PARAMETER_SETS,
+        flags | (_REFINED if refinement else 0),
+        len(sets),
         config.rbf_range,
         config.gaussian_std,
         sigma,

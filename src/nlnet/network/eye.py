@@ -13,24 +13,14 @@ The first layer, those that halve and the last one are linear. The engine runs i
 from __future__ import annotations
 
 import dataclasses
-import math
 import struct
 from functools import cached_property
 
 import numpy as np
 
 from nlnet.errors import ModelError
-from nlnet.network.layers import (
-    MOST_WIDTH,
-    Layer,
-    LayerSpec,
-    check_size,
-    check_sizes,
-    pack_layers,
-    padded_levels,
-    way_down,
-    width_fits,
-)
+from nlnet.network import layers
+from nlnet.network.layers import Layer, LayerSpec
 
 FEATURES = 4
 """Features per pixel."""
@@ -65,9 +55,9 @@ class EyeConfig:
     outputs: int = 24
 
     def __post_init__(self) -> None:
-        check_sizes("eye", self.widths, self.down)
-        wanted = f"a multiple of 8 up to {MOST_WIDTH}"
-        check_size("eye", "outputs", [self.outputs], width_fits(self.outputs), wanted)
+        layers.check_sizes("eye", self.widths, self.down)
+        wanted = f"a multiple of 8 up to {layers.MOST_WIDTH}"
+        layers.check_size("eye", "outputs", [self.outputs], layers.width_fits(self.outputs), wanted)
 
     @property
     def unit(self) -> int:
@@ -79,12 +69,7 @@ class EyeConfig:
         """All layers, in the engine's order."""
         lowest = len(self.widths) - 1
         tail = LayerSpec("tail", "same", lowest, self.widths[-1], self.outputs)
-        return (*way_down(4 * FEATURES, self.widths, self.down), tail)
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of learned values."""
-        return sum(math.prod(spec.weights) + spec.filters for spec in self.layers)
+        return (*layers.way_down(4 * FEATURES, self.widths, self.down), tail)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -116,8 +101,8 @@ class Eye:
 
     def pack(self) -> bytes:
         """Return its parameter block, in float32; ``docs/engine.md`` has the layout."""
-        config, arrays = self.config, pack_layers(self.config.layers, self.layers, _FLOAT)
-        levels = [*padded_levels(config.widths), *padded_levels(config.down)]
+        config, arrays = self.config, layers.pack_layers(self.config.layers, self.layers, _FLOAT)
+        levels = [*layers.padded_levels(config.widths), *layers.padded_levels(config.down)]
         head = (MAGIC, VERSION, len(config.widths), config.outputs, 0, *levels)
         return _HEAD.pack(*head, _HEAD.size + len(arrays)) + arrays
 

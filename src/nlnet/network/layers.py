@@ -7,6 +7,7 @@ added to the block's input. Around every level there are zeros.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -118,6 +119,16 @@ def pack_array(array: npt.NDArray[Any], dtype: np.dtype[np.floating]) -> bytes:
     """Return an array as in a parameter block: little-endian, padded to a multiple of 8 bytes."""
     content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
     return content + bytes(-len(content) % 8)
+
+
+def unpack_array(
+    block: memoryview, start: int, shape: tuple[int, ...], dtype: np.dtype[np.floating]
+) -> tuple[npt.NDArray[Any], int]:
+    """Return an array that begins somewhere in a parameter block, and where it ends."""
+    count = math.prod(shape)
+    values = np.frombuffer(block, dtype.newbyteorder("<"), count, start).astype(dtype, copy=False)
+    size = count * dtype.itemsize
+    return values.reshape(shape), start + size + -size % 8
 
 
 def _engine_arrays(spec: LayerSpec, layer: Layer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

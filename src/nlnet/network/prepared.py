@@ -14,8 +14,7 @@ from nlnet.network.block import pack
 from nlnet.network.config import NetworkConfig
 from nlnet.network.eye import Eye
 from nlnet.network.parameters import StageParameters, stage_shapes
-from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
-from nlnet.network.refinement import blank as blank_refinement
+from nlnet.network.refinement import Refinement, blank
 
 
 def make_network(config: NetworkConfig, stages: Sequence[StageParameters]) -> EngineNetwork:
@@ -27,9 +26,13 @@ def prepare(
     config: NetworkConfig,
     stages: Sequence[StageParameters],
     refinement: Refinement | None = None,
+    sigma: float = 0.0,
 ) -> EngineNetwork:
-    """Return these stages and their refinement, from a cache if the values are the same."""
-    block = pack(config, stages, refinement=refinement)
+    """Return these stages and their refinement, from a cache if the values are the same.
+
+    `sigma` is that of the noise that they were trained for, 0 if unknown.
+    """
+    block = pack(config, stages, sigma, refinement)
     return _make_once(block, stages[0].filters.dtype, instruction_set())
 
 
@@ -41,10 +44,8 @@ def prepare_blank(config: NetworkConfig) -> EngineNetwork:
     config = dataclasses.replace(config, rbf_count=2, rbf_std=None)
     arrays = {name: np.zeros(shape, np.float32) for name, shape in stage_shapes(config).items()}
     stages = [StageParameters(**arrays, step_size=0.0)] * config.stages
-    if config.refinement is None:
-        return prepare(config, stages)
-    refinement = blank_refinement(config.refinement, config.channels).at(REFERENCE_SIGMA)
-    return prepare(config, stages, refinement)
+    sizes = config.refinement
+    return prepare(config, stages, None if sizes is None else blank(sizes, config.channels))
 
 
 def prepare_eye(eye: Eye) -> EngineEye:

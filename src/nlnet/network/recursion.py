@@ -92,7 +92,7 @@ def denoise_rows(
     check_size(*shape[1:], config)
     network = prepare(config, stages, refinement)
     needed = functools.partial(_memory_needed, network, shape, config, threads)
-    tile_rows = _choose_tile_rows(needed, shape[2], max_memory)
+    tile_rows = 0 if max_memory is None else choose_tile_rows(needed, shape, max_memory)
     options = {"threads": threads, "tile_rows": tile_rows, "progress": progress}
     tasks.denoise(network, read, write, shape, box=box, **options)  # type: ignore[arg-type]
 
@@ -103,17 +103,21 @@ def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: in
     return _memory_needed(prepare_blank(config), shape, config, threads, LOW_TILES[-1])
 
 
-def _choose_tile_rows(needed: Callable[[int], int], width: int, max_memory: int | None) -> int:
-    """Return the largest height of tiles that fits into `max_memory` bytes."""
+def choose_tile_rows(needed: Callable[[int], int], shape: tuple[int, ...], max_memory: int) -> int:
+    """Return the largest height of tiles with which an image takes at most `max_memory` bytes.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
     heights = (tasks.default_tile_rows(), *LOW_TILES)
-    if max_memory is None:
-        return heights[0]
     for tile_rows in heights:
         if needed(tile_rows) <= max_memory:
             return tile_rows
     raise InputError(
-        f"max_memory is {max_memory} bytes, but an image {width} pixels wide takes at least "
-        f"{needed(heights[-1])}; raise it (--max-memory of the command), or leave it out."
+        f"max_memory is {max_memory} bytes, but an image of {shape[2]}x{shape[1]} pixels takes at "
+        f"least {needed(heights[-1])}; raise it (--max-memory of the command), or leave it out."
     )
 
 
@@ -129,8 +133,13 @@ def _memory_needed(
     value = network.dtype.itemsize
     passing = ROWS_COPIES * (tile_rows + config.margin) * channels * width * value
     job = tasks.denoising_memory(network, shape, threads, tile_rows)
+    return job + passing + memory_of_tables(config, value)
+
+
+def memory_of_tables(config: NetworkConfig, value: int = 4) -> int:
+    """Return about how many bytes a network takes besides its jobs, of values of so many bytes."""
     weights = 0
     if config.refinement is not None:
         # In the block, and as the engine has them.
-        weights = 2 * value * config.refinement.parameter_count(channels)
-    return job + passing + weights + OTHER_MEMORY
+        weights = 2 * value * config.refinement.parameter_count(config.channels)
+    return weights + OTHER_MEMORY

@@ -9,7 +9,7 @@ and below: four pixels of x and four of y are one pixel of its input. R is a U-N
 has blocks again.
 
 Its values are functions of sigma: input and output are scaled, and biases and gamma are linear in
-log sigma. `RefinementFunctions.at` returns plain weights for one sigma, which the engine runs
+log sigma. `Refinement.layers` are plain weights for one sigma, which the engine runs
 (``engine/src/convolutions``). `nlnet.torch.refinement` has the module that is trained.
 """
 
@@ -19,22 +19,13 @@ import dataclasses
 import math
 import struct
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from nlnet.errors import ModelError
-from nlnet.network.layers import (
-    Array32,
-    Layer,
-    LayerSpec,
-    blocks,
-    check_blocks,
-    check_sizes,
-    pack_layers,
-    padded_levels,
-    way_down,
-)
+from nlnet.network import layers
+from nlnet.network.layers import Array32, Layer, LayerSpec
 
 REFERENCE_SIGMA = 25.0
 """Images are scaled so that their noise has this standard deviation, whatever it was."""
@@ -45,6 +36,9 @@ CENTER = 127.5
 _IMAGE_OFFSET = 10.0
 """Images are divided by twice the sum of sigma and this, which keeps edges and noise of any
 strength at values of about 1."""
+
+CHANGE_SCALE = REFERENCE_SIGMA / 2
+"""The factor of the output, for images whose noise is `REFERENCE_SIGMA`."""
 
 _HEAD = struct.Struct("<IIdd4I4I4I")
 
@@ -73,9 +67,9 @@ class RefinementConfig:
     up: tuple[int, ...] = (2,)
 
     def __post_init__(self) -> None:
-        check_sizes("refinement", self.widths, self.down)
+        layers.check_sizes("refinement", self.widths, self.down)
         count = len(self.widths) - 1
-        check_blocks("refinement", "up", self.up, count, "one fewer than widths")
+        layers.check_blocks("refinement", "up", self.up, count, "one fewer than widths")
 
     @property
     def unit(self) -> int:
@@ -98,17 +92,17 @@ class RefinementConfig:
         return tuple(self._layers(channels))
 
     def _layers(self, channels: int) -> Iterator[LayerSpec]:
-        yield from way_down(8 * channels, self.widths, self.down)
+        yield from layers.way_down(8 * channels, self.widths, self.down)
         for level in reversed(range(len(self.up))):
             below, width = self.widths[level + 1], self.widths[level]
             yield LayerSpec(f"double.{level}", "double", level, below, width)
-            yield from blocks(f"up.{level}", self.up[level], level, width)
+            yield from layers.blocks(f"up.{level}", self.up[level], level, width)
         yield LayerSpec("tail", "same", 0, self.widths[0], 4 * channels, initial_scale=0.1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Refinement:
-    """A refinement for noise of one strength, in images whose noise is `REFERENCE_SIGMA`.
+    """A refinement with its values, as functions of sigma and at one sigma.
 
     Parameters
     ----------
@@ -116,47 +110,18 @@ class Refinement:
         Its sizes.
     channels : int
         1 for gray, 3 for color, of which it takes the working planes.
-    step_size : float
-        gamma.
-    center : float
-        The gray that is 0 for the layers.
-    layers : tuple of Layer
-        In the order of `RefinementConfig.layers`.
-    """
-
-    config: RefinementConfig
-    channels: int
-    step_size: float
-    center: float
-    layers: tuple[Layer, ...]
-
-    def pack(self, dtype: np.dtype[np.floating]) -> bytes:
-        """Return it as the end of a parameter block; ``docs/engine.md`` has the layout."""
-        config = self.config
-        sizes = map(padded_levels, (config.widths, config.down, config.up))
-        levels = [number for numbers in sizes for number in numbers]
-        head = _HEAD.pack(len(config.widths), 0, self.step_size, self.center, *levels)
-        return head + pack_layers(config.layers(self.channels), self.layers, dtype)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class RefinementFunctions:
-    """A refinement whose values are functions of sigma.
-
-    Parameters
-    ----------
-    config : RefinementConfig
-        Its sizes.
-    channels : int
-        1 for gray, 3 for color.
     tensors : mapping of arrays
         What is learned, by name: ``step_size`` (2), and for each layer ``<name>.weights``,
         ``<name>.biases`` and, where these vary, ``<name>.slopes``: their change with log sigma.
+    sigma : float
+        What `step_size`, `center` and `layers` are for: images whose noise had this standard
+        deviation before they were scaled so that it is `REFERENCE_SIGMA`.
     """
 
     config: RefinementConfig
     channels: int
     tensors: Mapping[str, Array32]
+    sigma: float = REFERENCE_SIGMA
 
     def __post_init__(self) -> None:
         wanted = tensor_shapes(self.config, self.channels)
@@ -172,43 +137,75 @@ class RefinementFunctions:
             if not np.isfinite(tensor).all():
                 raise ModelError(f"The refinement's {name} has values that are not finite.")
 
-    @property
-    def parameter_count(self) -> int:
-        """Number of learned values."""
-        return self.config.parameter_count(self.channels)
-
     def at(self, sigma: float) -> Refinement:
         """Return the refinement for noise of this standard deviation, on the 0-255 scale."""
-        place = math.log(sigma / REFERENCE_SIGMA)
-        layers = []
+        return dataclasses.replace(self, sigma=sigma)
+
+    @property
+    def step_size(self) -> float:
+        """Gamma."""
+        at_reference, slope = map(float, self.tensors["step_size"])
+        return at_reference + self._log_sigma * slope
+
+    @property
+    def center(self) -> float:
+        """The gray that is 0 for the layers."""
+        return CENTER * REFERENCE_SIGMA / self.sigma
+
+    @property
+    def _log_sigma(self) -> float:
+        return math.log(self.sigma / REFERENCE_SIGMA)
+
+    def layers(self, dtype: np.dtype[np.floating]) -> list[Layer]:
+        """Return plain weights and biases, in the order of `RefinementConfig.layers`."""
+        # In double precision, as the engine does it for a family (``engine/src/family.cpp``).
+        specs = self.config.layers(self.channels)
+        return [self._layer(spec, spec is specs[0], spec is specs[-1], dtype) for spec in specs]
+
+    def _layer(
+        self, spec: LayerSpec, first: bool, last: bool, dtype: np.dtype[np.floating]
+    ) -> Layer:
+        weights, biases = (
+            self.tensors[f"{spec.name}.{kind}"].astype(np.float64) for kind in ("weights", "biases")
+        )
+        if spec.varies:
+            biases += self._log_sigma * self.tensors[f"{spec.name}.slopes"].astype(np.float64)
+        if first:
+            weights *= image_scale(self.sigma)
+        if last:
+            weights *= CHANGE_SCALE
+            biases *= CHANGE_SCALE
+        return Layer(weights.astype(dtype), biases.astype(dtype))
+
+    def pack(self, dtype: np.dtype[np.floating]) -> bytes:
+        """Return it as the end of a network's block; ``docs/engine.md`` has the layout."""
+        head = self._pack_head(self.step_size, self.center)
+        specs = self.config.layers(self.channels)
+        return head + layers.pack_layers(specs, self.layers(dtype), dtype)
+
+    def pack_functions(self, dtype: np.dtype[np.floating]) -> bytes:
+        """Return it, as functions of sigma, as the end of a family's block."""
+        at_reference, slope = map(float, self.tensors["step_size"])
+        parts = [self._pack_head(at_reference, CENTER), struct.pack("<d", slope)]
         for spec in self.config.layers(self.channels):
             weights, biases = (
                 self.tensors[f"{spec.name}.{kind}"] for kind in ("weights", "biases")
             )
+            parts.append(layers.pack_layers([spec], [Layer(weights, biases)], dtype))
             if spec.varies:
-                biases = biases + np.float32(place) * self.tensors[f"{spec.name}.slopes"]
-            layers.append(Layer(weights, biases))
-        image, change = map(np.float32, scales_at(sigma))
-        layers[0] = layers[0]._replace(weights=layers[0].weights * image)
-        layers[-1] = Layer(layers[-1].weights * change, layers[-1].biases * change)
-        at_reference, slope = map(float, self.tensors["step_size"])
-        center = CENTER * REFERENCE_SIGMA / sigma
-        return Refinement(
-            self.config, self.channels, at_reference + place * slope, center, tuple(layers)
-        )
+                parts.append(layers.pack_array(self.tensors[f"{spec.name}.slopes"], dtype))
+        return b"".join(parts)
+
+    def _pack_head(self, step_size: float, center: float) -> bytes:
+        config = self.config
+        sizes = map(layers.padded_levels, (config.widths, config.down, config.up))
+        levels = [number for numbers in sizes for number in numbers]
+        return _HEAD.pack(len(config.widths), 0, step_size, center, *levels)
 
 
-class Scales(NamedTuple):
-    """Factors of input and output, for an image whose noise is `REFERENCE_SIGMA`."""
-
-    image: float
-    change: float
-
-
-def scales_at(sigma: float) -> Scales:
-    """Return the factors that go with noise of a standard deviation on the 0-255 scale."""
-    image = 1 / (2 * (sigma + _IMAGE_OFFSET))
-    return Scales(image * sigma / REFERENCE_SIGMA, REFERENCE_SIGMA / 2)
+def image_scale(sigma: Any) -> Any:
+    """Return the factor of the input for noise of `sigma`, scaled to `REFERENCE_SIGMA`."""
+    return sigma / REFERENCE_SIGMA / (2 * (sigma + _IMAGE_OFFSET))
 
 
 def tensor_shapes(config: RefinementConfig, channels: int) -> dict[str, tuple[int, ...]]:
@@ -222,8 +219,8 @@ def tensor_shapes(config: RefinementConfig, channels: int) -> dict[str, tuple[in
     return shapes
 
 
-def blank(config: RefinementConfig, channels: int) -> RefinementFunctions:
+def blank(config: RefinementConfig, channels: int) -> Refinement:
     """Return a refinement that has not learned anything, and changes nothing."""
     shapes = tensor_shapes(config, channels)
     tensors = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
-    return RefinementFunctions(config, channels, tensors)
+    return Refinement(config, channels, tensors)

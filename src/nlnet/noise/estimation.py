@@ -1,27 +1,22 @@
 """What the noise of an image is, found from the image alone.
 
-The eye says which kind of noise it sees (`nlnet.noise.eye`). White noise is then measured by the
-smallest eigenvalues of patches (`nlnet.noise.white`), and photon noise by flat blocks of every
-brightness (`nlnet.noise.photons`), which are more exact; that of cameras and films is what the eye
-sees.
+The engine does it, from a sample of the image and with the eye that is part of the package:
+``engine/src/estimates``, where ``decisions.h`` has every number that decides.
 """
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy.typing as npt
 
+from nlnet.engine import estimates
+from nlnet.engine.estimates import Estimate
 from nlnet.inputs import check_data_range
 from nlnet.masks import read_planes
-from nlnet.noise.eye import Seen, see
-from nlnet.noise.photons import depends_on_brightness, find_photons
-from nlnet.noise.record import Noise, NoNoise, White, check_kind
-from nlnet.noise.sample import Sample
-from nlnet.noise.white import check_size, estimate_white
-
-_TOO_LITTLE = 0.5
-"""Noise below this share of the smallest difference between values is taken for none."""
+from nlnet.network.prepared import prepare_eye
+from nlnet.noise.eye import shipped_eye
+from nlnet.noise.levels import Level
+from nlnet.noise.record import Camera, Noise, NoNoise, Photon, White, check_kind
+from nlnet.noise.sample import Sample, check_size
 
 
 def estimate_noise(
@@ -119,7 +114,12 @@ def estimate_sigma(
     >>> abs(nlnet.estimate_sigma(noisy) - 10) < 0.5
     True
     """
-    return estimate_white(Sample.of(read_planes(image, mask, channel_axis).planes))
+    return find_sigma(Sample.of(read_planes(image, mask, channel_axis).planes))
+
+
+def find_sigma(sample: Sample) -> float:
+    """Estimate the standard deviation of white noise from a sample, as `estimate_sigma` does."""
+    return float(look_for_noise(sample, "white").found.sigma)
 
 
 def find_noise(sample: Sample, kind: str | None) -> Noise:
@@ -138,39 +138,23 @@ def find_noise(sample: Sample, kind: str | None) -> Noise:
     InputError
         If the image is too small.
     """
+    return _as_record(look_for_noise(sample, kind), sample.shape[0])
+
+
+def look_for_noise(sample: Sample, kind: str | None) -> Estimate:
+    """Return what the engine finds; the parameters are those of `find_noise`."""
     check_size(sample.shape)
-    if kind == "white":
-        return _find_white(sample)
-    if kind == "poisson":
-        return find_photons(sample) or _find_white(sample)
-    seen = see(sample)
-    if seen is None:
-        return NoNoise()
-    if kind == "camera":
-        return seen.as_camera() or NoNoise()
-    return _find_seen(sample, seen)
+    eye = prepare_eye(shipped_eye())
+    return estimates.estimate_noise(eye, sample.for_engine(), sample.measures, kind)
 
 
-def _find_seen(sample: Sample, seen: Seen) -> Noise:
-    """Return noise of the kind that the eye sees, measured by what measures it most exactly."""
-    exact: Noise | None = None
-    if seen.kind == "camera":
-        exact = seen.as_camera()
-    elif seen.kind == "white":
-        exact = find_photons(sample, seen.line, looks_so=seen.looks_like_photons)
-        if exact is None and seen.varies and depends_on_brightness(sample):
-            exact = seen.as_camera()
-        exact = exact or _find_white(sample)
-    if exact is None or _is_too_little(exact, sample):
-        return NoNoise(seen.sigma, certainty=seen.certainty)
-    return dataclasses.replace(exact, certainty=seen.certainty)
-
-
-def _find_white(sample: Sample) -> White | NoNoise:
-    sigma = estimate_white(sample)
-    return White(sigma) if sigma > 0 else NoNoise()
-
-
-def _is_too_little(noise: Noise, sample: Sample) -> bool:
-    """Tell whether noise is so weak that the image is better left as it is."""
-    return noise.sigma is not None and noise.sigma < _TOO_LITTLE * sample.step
+def _as_record(estimate: Estimate, channels: int) -> Noise:
+    found, certainty = estimate.found, float(estimate.found.certainty)
+    if estimate.kind == "white":
+        return White(found.sigma, certainty=certainty)
+    if estimate.kind == "poisson":
+        levels = (Level(each.gain, each.read, each.black) for each in found.photons[:channels])
+        return Photon(tuple(levels), certainty=certainty)
+    if estimate.kind == "camera" and estimate.strengths is not None:
+        return Camera(estimate.strengths, certainty=certainty)
+    return NoNoise(found.sigma, certainty=certainty)

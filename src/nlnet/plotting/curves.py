@@ -23,33 +23,26 @@ _VALIDATION_STYLE: dict[str, Any] = {"linewidth": 1.8, "marker": "o", "markersiz
 _BANDS = ("#f3f1ec", "#ffffff")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class _Curve:
-    """One run: arrays with an element for each epoch; what was not measured is NaN."""
+    """One run, and what its log says of each epoch."""
 
     name: str
     color: str
-    phases: Array
-    epochs: Array  # counted over all phases
-    times: Array  # in the unit of the figure
-    train: Array
-    validation: Array
+    entries: Entries
 
-    @classmethod
-    def of(cls, name: str, entries: Entries, color: str, unit: float) -> _Curve:
-        def column(key: str) -> Array:
-            return np.array([entry.get(key) for entry in entries], float)
+    @property
+    def phases(self) -> Array:
+        return np.array([entry["phase"] for entry in self.entries])
 
-        phases = np.array([entry["phase"] for entry in entries])
-        epochs, times = np.arange(1.0, len(entries) + 1), column("seconds") / unit
-        return cls(name, color, phases, epochs, times, column("train_psnr"), column("val_psnr"))
+    def column(self, key: str) -> Array:
+        """Return a number for each epoch; NaN if it was not measured."""
+        return np.array([entry.get(key) for entry in self.entries], float)
 
     def joint_part(self) -> _Curve:
         """Return joint training alone, without the crops, whose PSNR is far from the images'."""
-        joint = self.phases == "joint"
-        names = ("phases", "epochs", "times", "validation")
-        parts = {name: getattr(self, name)[joint] for name in names}
-        return dataclasses.replace(self, **parts, train=np.full(int(joint.sum()), np.nan))
+        joint = [entry for entry in self.entries if entry["phase"] == "joint"]
+        return _Curve(self.name, self.color, [{**entry, "train_psnr": None} for entry in joint])
 
     @property
     def has_greedy_part(self) -> bool:
@@ -72,10 +65,11 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
     """
     longest = max(entries[-1]["seconds"] for entries in runs.values())
     _, factor, unit = next(each for each in _UNITS if longest >= each[0])
-    curves = [
-        _Curve.of(name, entries, color, factor)
-        for (name, entries), color in zip(runs.items(), itertools.cycle(COLORS), strict=False)
-    ]
+    curves = []
+    for (name, entries), color in zip(runs.items(), itertools.cycle(COLORS), strict=False):
+        numbered = enumerate(entries, start=1)
+        counted = [{**e, "place": number, "time": e["seconds"] / factor} for number, e in numbered]
+        curves.append(_Curve(name, color, counted))
     rows = [("Whole run", curves)]
     joint = [curve.joint_part() for curve in curves if "joint" in curve.phases]
     if joint and any(curve.has_greedy_part for curve in curves if "joint" in curve.phases):
@@ -83,7 +77,7 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
     figure = Figure(figsize=(11, 3.9 * len(rows) + 0.5), layout="constrained")
     panels = figure.subplots(len(rows), 2, squeeze=False, sharey="row")
     for line, (title, shown) in zip(panels, rows, strict=True):
-        for panel, axis, label in ((line[0], "times", unit), (line[1], "epochs", "epochs")):
+        for panel, axis, label in ((line[0], "time", unit), (line[1], "place", "epochs")):
             _draw_panel(panel, shown, axis, label)
         _set_range(line[0], shown)
         line[0].set_ylabel("PSNR (dB)")
@@ -94,10 +88,10 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
 
 def _draw_panel(panel: Axes, curves: Sequence[_Curve], axis: str, label: str) -> None:
     for curve in curves:
-        places = getattr(curve, axis)
+        places = curve.column(axis)
         for values, style in (
-            (curve.train, {"alpha": 0.35, "linewidth": 1}),
-            (curve.validation, _VALIDATION_STYLE),
+            (curve.column("train_psnr"), {"alpha": 0.35, "linewidth": 1}),
+            (curve.column("val_psnr"), _VALIDATION_STYLE),
         ):
             measured = np.isfinite(values)
             panel.plot(places[measured], values[measured], color=curve.color, **style)
@@ -133,8 +127,8 @@ def _shade_phases(panel: Axes, phases: Array, places: Array) -> None:
 
 def _set_range(panel: Axes, curves: Sequence[_Curve]) -> None:
     """Show all of validation, and of training all but the extremes."""
-    train = np.concatenate([curve.train for curve in curves])
-    values = np.concatenate([curve.validation for curve in curves])
+    train = np.concatenate([curve.column("train_psnr") for curve in curves])
+    values = np.concatenate([curve.column("val_psnr") for curve in curves])
     if np.isfinite(train).any():
         values = np.append(values, np.nanquantile(train, (0.05, 0.95)))
     if np.isfinite(values).any():
@@ -146,7 +140,8 @@ def _set_range(panel: Axes, curves: Sequence[_Curve]) -> None:
 def _add_legend(figure: Figure, curves: Sequence[_Curve]) -> None:
     handles = []
     for curve in curves:
-        measured = curve.validation[np.isfinite(curve.validation)]
+        scores = curve.column("val_psnr")
+        measured = scores[np.isfinite(scores)]
         note = f", best {measured.max():.3f} dB" if measured.size else ""
         handles.append(Line2D([], [], color=curve.color, linewidth=4, label=curve.name + note))
     handles.append(Line2D([], [], color=_GRAY, label="validation images", **_VALIDATION_STYLE))

@@ -5,40 +5,24 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.images import exif
+from nlnet.images import exif, ifd
 from nlnet.images import tiff_tags as tiff
-from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Directory, Entry, Layout
-from nlnet.images.ifd_writing import TiffBytes
-from nlnet.raw.dng_copy import (
-    CFA,
-    DNG_VERSION,
-    JPEG,
-    LINEAR,
-    UNCOMPRESSED,
-    YCBCR,
-    as_jpeg,
-    copy_with,
-    shrunk,
-)
+from nlnet.images.ifd import Directory, Entry, Layout
+from nlnet.images.ifd_writing import TiffBytes, Values, entries_of
+from nlnet.raw.dng_copy import as_jpeg, copy_with, shrunk
 from nlnet.raw.metadata import Exif
 from nlnet.raw.sensors import Sensor
 
 if TYPE_CHECKING:
     import rawpy
 
-_BYTE, _TEXT, _FRACTION, _SIGNED_FRACTION = 1, 2, 5, 10
-_WORDS = {_BYTE: "u1", SHORT: "u2", LONG: "u4", _FRACTION: "u4", _SIGNED_FRACTION: "i4"}
-_DENOMINATOR = 1_000_000
-_Values: TypeAlias = dict[int, tuple[int, Any]]
-"""Type and numbers of entries, by tag."""
-
-_MAKE, _MODEL, _PRIVATE = 271, 272, 50740
+_PRIVATE = 50740
 _D65 = 21
 _PREVIEW_SIDE = 1536
 
@@ -85,41 +69,41 @@ def encode_dng(
     file = TiffBytes(Layout(found.tags.layout.order if found else "<"))
     pixels = mosaic.astype(f"{file.layout.order}u2").tobytes()
     values = _strip(file.add(pixels), pixels, mosaic.shape)
-    inner = file.add_directory(_entries(values | _of_sensor(raw, sensor), file.layout))
+    inner = file.add_directory(entries_of(values | _of_sensor(raw, sensor), file.layout))
     scale = min(1.0, _PREVIEW_SIDE / max(picture.shape))
     height, width = (max(1, round(scale * side)) for side in picture.shape[:2])
     pixels = as_jpeg(shrunk(picture, width, height))
     values = _strip(file.add(pixels), pixels, (height, width)) | {
-        tiff.SUBFILE: (LONG, 1),
-        tiff.BITS: (SHORT, (8, 8, 8)),
-        tiff.COMPRESSION: (SHORT, JPEG),
-        tiff.PHOTOMETRIC: (SHORT, YCBCR),
-        tiff.SAMPLES: (SHORT, 3),
-        tiff.SUB_IMAGES: (LONG, inner),
+        tiff.SUBFILE: (ifd.LONG, 1),
+        tiff.BITS: (ifd.SHORT, (8, 8, 8)),
+        tiff.COMPRESSION: (ifd.SHORT, tiff.JPEG),
+        tiff.PHOTOMETRIC: (ifd.SHORT, tiff.YCBCR),
+        tiff.SAMPLES: (ifd.SHORT, 3),
+        tiff.SUB_IMAGES: (ifd.LONG, inner),
     }
     described = {} if found is None else _described(found)
-    file.add_page(described | _entries(values | _of_camera(raw, sensor), file.layout))
+    file.add_page(described | entries_of(values | _of_camera(raw, sensor), file.layout))
     return bytes(file)
 
 
-def _strip(place: int, pixels: bytes, shape: tuple[int, ...]) -> _Values:
+def _strip(place: int, pixels: bytes, shape: tuple[int, ...]) -> Values:
     """Return how a mosaic is stored."""
     height, width = shape
     return {
-        tiff.SUBFILE: (LONG, 0),
-        tiff.WIDTH: (LONG, width),
-        tiff.HEIGHT: (LONG, height),
-        tiff.BITS: (SHORT, 16),
-        tiff.COMPRESSION: (SHORT, UNCOMPRESSED),
-        tiff.STRIP_OFFSETS: (LONG, place),
-        tiff.SAMPLES: (SHORT, 1),
-        tiff.ROWS_PER_STRIP: (LONG, height),
-        tiff.STRIP_SIZES: (LONG, len(pixels)),
-        tiff.PLANAR: (SHORT, 1),
+        tiff.SUBFILE: (ifd.LONG, 0),
+        tiff.WIDTH: (ifd.LONG, width),
+        tiff.HEIGHT: (ifd.LONG, height),
+        tiff.BITS: (ifd.SHORT, 16),
+        tiff.COMPRESSION: (ifd.SHORT, tiff.UNCOMPRESSED),
+        tiff.STRIP_OFFSETS: (ifd.LONG, place),
+        tiff.SAMPLES: (ifd.SHORT, 1),
+        tiff.ROWS_PER_STRIP: (ifd.LONG, height),
+        tiff.STRIP_SIZES: (ifd.LONG, len(pixels)),
+        tiff.PLANAR: (ifd.SHORT, 1),
     }
 
 
-def _of_sensor(raw: rawpy.RawPy, sensor: Sensor) -> _Values:
+def _of_sensor(raw: rawpy.RawPy, sensor: Sensor) -> Values:
     """Return what DNG says about a mosaic: its colors, levels and areas."""
     sizes = raw.sizes
     height, width = sensor.mosaic.shape
@@ -128,35 +112,35 @@ def _of_sensor(raw: rawpy.RawPy, sensor: Sensor) -> _Values:
     inset = sizes.crop_left_margin - left, sizes.crop_top_margin - top
     if min(inset) >= 0 and 0 < sizes.crop_width <= width:
         crop = *inset, sizes.crop_width, sizes.crop_height
-    values: _Values = {
-        tiff.PHOTOMETRIC: (SHORT, LINEAR if sensor.pattern is None else CFA),
-        50713: (SHORT, (2, 2)),
-        50714: (LONG, sensor.black),
-        50717: (LONG, raw.white_level),
-        50719: (LONG, crop[:2]),
-        50720: (LONG, crop[2:]),
-        50829: (LONG, (top, left, top + height, left + width)),
-        50935: (_FRACTION, 1.0),  # noise reduction was applied
+    values: Values = {
+        tiff.PHOTOMETRIC: (ifd.SHORT, tiff.LINEAR_RAW if sensor.pattern is None else tiff.CFA),
+        50713: (ifd.SHORT, (2, 2)),
+        50714: (ifd.LONG, sensor.black),
+        50717: (ifd.LONG, raw.white_level),
+        50719: (ifd.LONG, crop[:2]),
+        50720: (ifd.LONG, crop[2:]),
+        50829: (ifd.LONG, (top, left, top + height, left + width)),
+        50935: (ifd.FRACTION, 1.0),  # noise reduction was applied
     }
     if sensor.pattern is not None:
-        values |= {33421: (SHORT, (2, 2)), 33422: (_BYTE, sensor.pattern)}
-        values |= {50710: (_BYTE, (0, 1, 2)), 50711: (SHORT, 1)}
+        values |= {33421: (ifd.SHORT, (2, 2)), 33422: (ifd.BYTE, sensor.pattern)}
+        values |= {50710: (ifd.BYTE, (0, 1, 2)), 50711: (ifd.SHORT, 1)}
     return values
 
 
-def _of_camera(raw: rawpy.RawPy, sensor: Sensor) -> _Values:
+def _of_camera(raw: rawpy.RawPy, sensor: Sensor) -> Values:
     """Return what DNG says about a camera: how it was held, and its colors."""
-    values: _Values = {
-        exif.ORIENTATION: (SHORT, _ORIENTATIONS[raw.sizes.flip]),
-        DNG_VERSION: (_BYTE, (1, 4, 0, 0)),
-        50707: (_BYTE, (1, 1, 0, 0)),
+    values: Values = {
+        exif.ORIENTATION: (ifd.SHORT, _ORIENTATIONS[raw.sizes.flip]),
+        tiff.DNG_VERSION: (ifd.BYTE, (1, 4, 0, 0)),
+        50707: (ifd.BYTE, (1, 1, 0, 0)),
     }
     if sensor.pattern is not None:
         neutral = sensor.white_balance[1] / np.array(sensor.white_balance)
         values |= {
-            50721: (_SIGNED_FRACTION, _camera_of_xyz(raw)),
-            50728: (_FRACTION, neutral.clip(max=999)),
-            50778: (SHORT, _D65),
+            50721: (ifd.SIGNED_FRACTION, _camera_of_xyz(raw)),
+            50728: (ifd.FRACTION, neutral.clip(max=999)),
+            50778: (ifd.SHORT, _D65),
         }
     return values
 
@@ -175,25 +159,12 @@ def _camera_of_xyz(raw: rawpy.RawPy) -> npt.NDArray[np.float64]:
 def _described(found: Exif) -> Directory:
     """Return entries about the shot; the maker's notes are where DNG has them if they moved."""
     entries = dict(found.tags.entries)
-    inner = entries.get(exif.EXIF_DIRECTORY, Entry(LONG)).directory or {}
-    notes = inner.pop(exif.MAKER_NOTE, Entry(UNDEFINED)).data
+    inner = entries.get(exif.EXIF_DIRECTORY, Entry(ifd.LONG)).directory or {}
+    notes = inner.pop(exif.MAKER_NOTE, Entry(ifd.UNDEFINED)).data
     if notes:
         head = found.tags.layout.header[:2] + struct.pack(">I", found.data.find(notes))
         block = b"MakN" + struct.pack(">I", len(head + notes)) + head + notes
-        entries[_PRIVATE] = Entry(_BYTE, b"Adobe\0" + block + bytes(len(block) % 2))
-    maker, model = ((found.tags.data(tag) or b"").strip(b"\0 ") for tag in (_MAKE, _MODEL))
+        entries[_PRIVATE] = Entry(ifd.BYTE, b"Adobe\0" + block + bytes(len(block) % 2))
+    maker, model = ((found.tags.data(tag) or b"").strip(b"\0 ") for tag in (tiff.MAKE, tiff.MODEL))
     name = model if model.split()[:1] == maker.split()[:1] else maker + b" " + model
-    return entries | {50708: Entry(_TEXT, name + b"\0")}
-
-
-def _entries(values: _Values, layout: Layout) -> Directory:
-    """Return values as they are stored."""
-
-    def encoded(kind: int, numbers: Any) -> Entry:
-        words = np.ravel(numbers)
-        if kind in (_FRACTION, _SIGNED_FRACTION):
-            words = np.rint(words * _DENOMINATOR)
-            words = np.stack([words, np.full_like(words, _DENOMINATOR)], axis=-1)
-        return Entry(kind, words.astype(layout.order + _WORDS[kind]).tobytes())
-
-    return {tag: encoded(*value) for tag, value in values.items()}
+    return entries | {50708: Entry(ifd.TEXT, name + b"\0")}

@@ -17,11 +17,8 @@ import pyvips
 from nlnet.arrays import Array
 from nlnet.images import tiff_tags as tiff
 from nlnet.images.ifd import LONG, SHORT, Layout, Tags, page_offsets, read_directory, read_layout
-from nlnet.images.ifd_writing import numbers_entry
+from nlnet.images.ifd_writing import entries_of
 
-UNCOMPRESSED, JPEG = 1, 7
-CFA, LINEAR, RGB, YCBCR = 32803, 34892, 2, 6
-DNG_VERSION = 50706
 _FLOAT = 3
 _PREVIEWS = (1, 65537)
 _ENCODING = (tiff.PREDICTOR, *tiff.TILE, tiff.TILE_OFFSETS, tiff.TILE_SIZES, 50712)
@@ -31,7 +28,7 @@ _STALE = (50781, 50972, 51041, 51111)
 """True for the old mosaic alone: identity, digest, noise, and another digest."""
 
 _SHORTS = (tiff.BITS, tiff.COMPRESSION, tiff.PHOTOMETRIC)
-_READ = {tiff.SUBFILE, tiff.SUB_IMAGES, DNG_VERSION, *tiff.STORAGE}
+_READ = {tiff.SUBFILE, tiff.SUB_IMAGES, tiff.DNG_VERSION, *tiff.STORAGE}
 _MOST_DIRECTORIES = 20
 _GAP = 64
 """Bytes that may lie between one strip or tile and the next."""
@@ -53,19 +50,19 @@ def copy_with(data: bytes, mosaic: npt.NDArray[np.uint16], picture: Array) -> by
     """
     directories = _directories(data)
     mosaics = [tags for tags in directories.values() if _is_mosaic(tags, mosaic.shape)]
-    if len(mosaics) != 1 or not any(DNG_VERSION in tags for tags in directories.values()):
+    if len(mosaics) != 1 or not any(tiff.DNG_VERSION in tags for tags in directories.values()):
         return None
     file = bytearray(data)
     for place, tags in directories.items():
-        pixels, changes = b"", {tiff.COMPRESSION: UNCOMPRESSED}
+        pixels, changes = b"", {tiff.COMPRESSION: tiff.UNCOMPRESSED}
         if tags is mosaics[0]:
             pixels = mosaic.astype(f"{tags.layout.order}u2").tobytes()
             changes[tiff.BITS] = 16
         elif _is_preview(tags):
             small = shrunk(picture, tags.number(tiff.WIDTH, 1), tags.number(tiff.HEIGHT, 1))
-            if tags.number(tiff.COMPRESSION, 1) == JPEG:
+            if tags.number(tiff.COMPRESSION, 1) == tiff.JPEG:
                 pixels = as_jpeg(small)
-                changes = {tiff.COMPRESSION: JPEG, tiff.PHOTOMETRIC: YCBCR}
+                changes = {tiff.COMPRESSION: tiff.JPEG, tiff.PHOTOMETRIC: tiff.YCBCR}
             else:
                 pixels = bytes(small.write_to_memory())
         if pixels:
@@ -112,7 +109,7 @@ def _is_mosaic(tags: Tags, shape: tuple[int, ...]) -> bool:
     """Tell whether an image is of whole numbers of a sensor with so many rows and columns."""
     return (
         tags.number(tiff.SUBFILE, 0) == 0
-        and tags.number(tiff.PHOTOMETRIC, 0) in (CFA, LINEAR)
+        and tags.number(tiff.PHOTOMETRIC, 0) in (tiff.CFA, tiff.LINEAR_RAW)
         and tags.number(tiff.SAMPLE_FORMAT, 1) != _FLOAT
         and (tags.number(tiff.HEIGHT, 0), tags.number(tiff.WIDTH, 0)) == shape
     )
@@ -121,7 +118,7 @@ def _is_mosaic(tags: Tags, shape: tuple[int, ...]) -> bool:
 def _is_preview(tags: Tags) -> bool:
     """Tell whether an image is a preview in color that can be replaced."""
     form = tags.number(tiff.COMPRESSION, 1), tags.number(tiff.PHOTOMETRIC, 0)
-    known = form in ((UNCOMPRESSED, RGB), (JPEG, RGB), (JPEG, YCBCR))
+    known = form in ((tiff.UNCOMPRESSED, tiff.RGB), (tiff.JPEG, tiff.RGB), (tiff.JPEG, tiff.YCBCR))
     return known and tags.number(tiff.SUBFILE, 0) in _PREVIEWS and {8} == {*tags.numbers(tiff.BITS)}
 
 
@@ -155,8 +152,8 @@ def _rewrite(
         (tag,) = struct.unpack_from(layout.word(2), file, at)
         if tag not in without:
             records[tag] = bytes(file[at : at + size])
-    for tag, number in changes.items():
-        entry = numbers_entry(layout, SHORT if tag in _SHORTS else LONG, number)
+    values = {tag: (SHORT if tag in _SHORTS else LONG, changes[tag]) for tag in changes}
+    for tag, entry in entries_of(values, layout).items():
         value = layout.pointer(1) + entry.data.ljust(layout.offset_size, b"\0")
         records[tag] = struct.pack(layout.order + "HH", tag, entry.kind) + value
     table = struct.pack(layout.word(layout.count_size), len(records))

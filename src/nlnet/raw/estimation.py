@@ -9,7 +9,9 @@ a straight line.
 Departures: blocks are of green pixels alone, along the diagonals on which they are neighbors, for
 texture spoils them least there. The line runs along the lower edge of what was measured, because
 texture can only add to noise; that makes it somewhat low, so then all blocks whose low frequencies
-this noise explains are taken, and the line is fitted again.
+this noise explains are taken, and the line is fitted again. The engine's estimate, which serves any
+image (``engine/src/estimates/photons.h``), takes the line through the middle: on mosaics of BSD68
+with little noise it finds up to three times as much as there is, and 0.1 to 3 dB are lost.
 """
 
 from __future__ import annotations

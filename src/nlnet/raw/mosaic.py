@@ -29,6 +29,7 @@ from nlnet.denoising.network import Network
 from nlnet.denoising.strength import Shares, Strength, check_strength
 from nlnet.errors import InputError
 from nlnet.model.loading import AUTO, check_quality
+from nlnet.noise.record import White
 from nlnet.noise.stabilisation import Anscombe
 from nlnet.progress import Progress, part
 from nlnet.raw.demosaicing import PHASES, Pattern, interpolate, pad, variances
@@ -111,12 +112,7 @@ def denoise_mosaic(
         network = Network.of(AUTO, len(planes), quality, threads, max_memory, device)
         network = dataclasses.replace(network, span=max(contrast, sigma))
         restored = np.empty_like(planes)
-
-        def write(row: int, rows: FloatArray) -> None:
-            restored[:, row : row + rows.shape[1]] = rows
-
-        own = part(report, first, share)
-        network.run(lambda top, last: planes[:, top:last], write, planes.shape, sigma, own)
+        network.remove(planes, White(sigma), restored, part(report, first, share))
         return restored.reshape(image.shape)
 
     report = stoppable(progress)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import math
 import os
+import re
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.errors import FileError, InputError
-from nlnet.images.content import PathLike, Source
-from nlnet.raw.complaints import caught_complaints
+from nlnet.images.content import Source
 from nlnet.raw.demosaicing import PHASES, Pattern
 from nlnet.raw.mosaic import SMALLEST_SIDE, is_bayer
 
@@ -24,9 +27,13 @@ if TYPE_CHECKING:
 LARGEST = 65535
 """The largest number of 16 bits."""
 
+_STDERR = 2
+_COMPLAINT = re.compile(rb"[^\r\n]*: (Unexpected end of file|data corrupted at \d+)\r?\n")
+_lock = threading.Lock()
+
 
 @contextlib.contextmanager
-def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
+def opened(source: Source, max_pixels: int) -> Iterator[rawpy.RawPy]:
     """Open and unpack a raw file of at most `max_pixels` pixels.
 
     Raises
@@ -36,7 +43,6 @@ def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
     InputError
         If it is larger, or rawpy is missing.
     """
-    source = Source.of_path(path)
     try:
         import rawpy
     except ModuleNotFoundError as error:
@@ -52,12 +58,41 @@ def opened(path: PathLike, max_pixels: int) -> Iterator[rawpy.RawPy]:
     try:
         complaints: list[str] = []
         with errors_of(source, complaints), caught_complaints(complaints):
-            raw.open_file(os.fspath(path))
+            if source.path is None:
+                raw.open_buffer(io.BytesIO(source.data))
+            else:
+                raw.open_file(os.fspath(source.path))
             source.check_pixels(raw.sizes.raw_width, raw.sizes.raw_height, max_pixels)
             raw.unpack()
         yield raw
     finally:
         raw.close()
+
+
+@contextlib.contextmanager
+def caught_complaints(complaints: list[str]) -> Iterator[None]:
+    """Catch LibRaw's complaints, and add them to the list when the block ends.
+
+    LibRaw offers no other way than to look at what comes out. Whatever else is written to the
+    standard error meanwhile, by other threads, follows when the block ends.
+    """
+    with _lock, tempfile.TemporaryFile() as caught:
+        try:
+            original = os.dup(_STDERR)
+        except OSError:  # there is no standard error to keep clean
+            yield
+            return
+        try:
+            os.dup2(caught.fileno(), _STDERR)
+            yield
+        finally:
+            os.dup2(original, _STDERR)
+            os.close(original)
+            caught.seek(0)
+            written = caught.read()
+            complaints.extend(match[1].decode("ascii") for match in _COMPLAINT.finditer(written))
+            with open(_STDERR, "wb", closefd=False) as stderr:
+                stderr.write(_COMPLAINT.sub(b"", written))
 
 
 @contextlib.contextmanager

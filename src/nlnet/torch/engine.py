@@ -8,34 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nlnet.arrays import Box
 from nlnet.engine import tasks
-from nlnet.engine.memory import Workspace
-from nlnet.network.config import NetworkConfig
 from nlnet.network.prepared import make_network
 from nlnet.torch import plain
-from nlnet.torch.plain import StageTensors
+from nlnet.torch.plain import Stages, StageTensors
 
 
 def run_stages(
-    estimate: Tensor,
-    noisy: Tensor,
-    groups: Tensor,
-    stages: Sequence[StageTensors],
-    config: NetworkConfig,
-    box: Box | None,
-    project_last: bool = True,
-    *,
-    threads: int | None = None,
-    workspace: Workspace | None = None,
+    estimate: Tensor, noisy: Tensor, groups: Tensor, stages: Stages, threads: int | None = None
 ) -> Tensor:
-    """Run (B, C, H, W) working planes on the CPU through consecutive stages.
-
-    Where the config does not say so of every stage, `project_last` projects the last of these.
-    """
-    flat = [tensor for stage in stages for tensor in stage]
-    options = {"box": box, "project_last": project_last, "threads": threads, "workspace": workspace}
-    given = (config, options, groups, estimate, noisy, *flat)
+    """Run (B, C, H, W) working planes on the CPU through consecutive stages."""
+    flat = [tensor for stage in stages.tensors for tensor in stage]
+    given = (stages, threads, groups, estimate, noisy, *flat)
     run: Tensor = _RunStages.apply(*given)  # type: ignore[no-untyped-call]
     return run
 
@@ -44,23 +28,24 @@ class _RunStages(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        config: NetworkConfig,
-        options: dict[str, Any],
+        stages: Stages,
+        threads: int | None,
         groups: Tensor,
         estimate: Tensor,
         noisy: Tensor,
         *flat: Tensor,
     ) -> Tensor:
-        stages = [stage.export() for stage in _stages_of(flat)]
         # Torch notices if they are changed before the backward pass.
         ctx.save_for_backward(estimate, noisy, *flat)
-        ctx.config, ctx.options, ctx.groups = config, options, groups
+        ctx.stages, ctx.groups = stages._replace(tensors=()), groups
         ctx.run = tasks.Run(
-            make_network(config, stages),
+            make_network(stages.config, [stage.export() for stage in _stages_of(flat)]),
             estimate.detach().contiguous().numpy(),
             noisy.detach().contiguous().numpy(),
             groups.contiguous().numpy(),
-            **options,
+            box=stages.box,
+            project_last=stages.project_last,
+            threads=threads,
         )
         # A copy, because the caller may change the result before the backward pass.
         return torch.from_numpy(ctx.run.estimates[-1].copy())
@@ -70,8 +55,7 @@ class _RunStages(torch.autograd.Function):
         saved = ctx.saved_tensors
         if torch.is_grad_enabled():
             return (None, None, None, *_differentiable_gradients(ctx, saved, cotangents[0]))
-        workspace = ctx.options["workspace"]
-        gradients = tasks.backward(ctx.run, cotangents[0].contiguous().numpy(), workspace)
+        gradients = tasks.backward(ctx.run, cotangents[0].contiguous().numpy())
         dtype = cotangents[0].dtype
         parts = [torch.from_numpy(part).to(dtype) for part in gradients[:4]]
         flat = [part[number] for number in range(len(parts[0])) for part in parts]
@@ -92,9 +76,8 @@ def _differentiable_gradients(
     """
     # The same tensor may be both estimate and noisy image; its views are two.
     estimate, noisy, *flat = views = [tensor.view_as(tensor) for tensor in inputs]
-    options = {name: ctx.options[name] for name in ("box", "project_last")}
-    stages = _stages_of(flat)
-    result = plain.run_stages(estimate, noisy, ctx.groups, stages, ctx.config, **options)
+    stages = ctx.stages._replace(tensors=_stages_of(flat))
+    result = plain.run_stages(estimate, noisy, ctx.groups, stages)
     wanted = [view for view in views if view.requires_grad]
     found = iter(
         torch.autograd.grad(result, wanted, cotangent, create_graph=True, allow_unused=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from nlnet.arrays import Box
-from nlnet.engine.memory import Workspace
 from nlnet.errors import InputError
 from nlnet.model.family import Family, place_of
 from nlnet.model.model import Model
@@ -20,9 +18,9 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
 from nlnet.network.parameters import StageParameters, check_parameters, initial_parameters
 from nlnet.network.recursion import BOX
-from nlnet.network.refinement import REFERENCE_SIGMA, Refinement, RefinementFunctions
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 from nlnet.torch import engine, plain, tiles
-from nlnet.torch.refinement import FixedRefinement, RefinementNet, initial_refinement
+from nlnet.torch.refinement import RefinementNet, initial_refinement
 from nlnet.torch.stage import NLNetStage
 
 Backend = Literal["auto", "engine", "plain"]
@@ -43,9 +41,9 @@ class NLNet(nn.Module):
         sets make a network whose values are functions of sigma.
     sigmas : sequence of float, optional
         The noise that each of several sets is for, ascending.
-    refinement : RefinementFunctions or Refinement, optional
-        Values of the refinement, if the config has one, as functions of sigma or for one sigma; by
-        default those that training starts from.
+    refinement : Refinement, optional
+        Values of the refinement, if the config has one: functions of sigma if the stages' are, and
+        else for its own sigma; by default those that training starts from.
     box : (low, high) or None
         Intensities that the estimate is kept in; None for no constraint.
     backend : {"auto", "engine", "plain"}
@@ -69,7 +67,7 @@ class NLNet(nn.Module):
         config: NetworkConfig,
         *sets: Sequence[StageParameters],
         sigmas: Sequence[float] = (),
-        refinement: RefinementFunctions | Refinement | None = None,
+        refinement: Refinement | None = None,
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
@@ -86,17 +84,14 @@ class NLNet(nn.Module):
         self.backend: Backend = backend
         self.threads = threads
         self.max_memory = max_memory
-        self._workspace = Workspace()
         self.stages = nn.ModuleList(
             NLNetStage(stage_sets, config) for stage_sets in zip(*sets, strict=True)
         )
-        self.refinement: RefinementNet | FixedRefinement | None = None
-        if isinstance(refinement, Refinement):
-            self.refinement = FixedRefinement(refinement)
-        elif config.refinement is not None:
+        self.refinement: RefinementNet | None = None
+        if config.refinement is not None:
             begun = refinement or initial_refinement(config.refinement, config.channels, seed=0)
-            limits = (self.sigmas[0], self.sigmas[-1]) if self.sigmas else (0.0, math.inf)
-            self.refinement = RefinementNet(begun, limits)
+            sigmas = self.sigmas or (begun.sigma,)
+            self.refinement = RefinementNet(begun, (sigmas[0], sigmas[-1]))
 
     @classmethod
     def from_model(
@@ -165,18 +160,17 @@ class NLNet(nn.Module):
             if sigma is None:
                 raise InputError("sigma is missing: the network's values are functions of it.")
             scale, place = REFERENCE_SIGMA / sigma, place_of(sigma, self.sigmas)
-        stages = [stage.tensors(place) for stage in self.stages[first:last]]  # type: ignore[operator]
+        tensors = [stage.tensors(place) for stage in self.stages[first:last]]  # type: ignore[operator]
         box = self.box and (scale * self.box[0], scale * self.box[1])
+        stages = plain.Stages(tensors, self.config, box, project_last)
         scaled = noisy if scale == 1 else scale * noisy
         begun = scaled if estimate is noisy else scale * estimate
-        given = (begun, scaled, groups, stages, self.config, box)
         if self._uses_engine(noisy):
-            memory = self._workspace
-            run = engine.run_stages(*given, project_last, threads=self.threads, workspace=memory)
+            run = engine.run_stages(begun, scaled, groups, stages, self.threads)
         elif self._wants_gradients(estimate, noisy):
-            run = plain.run_stages(*given, project_last=project_last)
+            run = plain.run_stages(begun, scaled, groups, stages)
         else:
-            run = tiles.run_stages(*given, project_last=project_last, memory=self.max_memory)
+            run = tiles.run_stages(begun, scaled, groups, stages, self.max_memory)
         return run if scale == 1 else run / scale
 
     def refine(self, estimate: Tensor, noisy: Tensor, sigmas: Tensor | None) -> Tensor:
@@ -219,9 +213,9 @@ class NLNet(nn.Module):
             for place in range(max(1, len(self.sigmas)))
         )
 
-    def export_refinement(self) -> RefinementFunctions | None:
-        """Return the present values of the refinement, if there is one that depends on sigma."""
-        return self.refinement.export() if isinstance(self.refinement, RefinementNet) else None
+    def export_refinement(self) -> Refinement | None:
+        """Return the present values of the refinement, if there is one."""
+        return None if self.refinement is None else self.refinement.export()
 
     def _uses_engine(self, like: Tensor) -> bool:
         return self.backend == "engine" or (self.backend == "auto" and like.device.type == "cpu")

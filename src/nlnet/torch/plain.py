@@ -38,23 +38,24 @@ class StageTensors(NamedTuple):
         return StageParameters(filters, weights, coefficients, self.step_size.item())
 
 
-def run_stages(
-    estimate: Tensor,
-    noisy: Tensor,
-    groups: Tensor,
-    stages: Sequence[StageTensors],
-    config: NetworkConfig,
-    box: Box | None,
-    *,
-    project_last: bool = True,
-) -> Tensor:
+class Stages(NamedTuple):
+    """Consecutive stages of a network, and the box that they project onto."""
+
+    tensors: Sequence[StageTensors]
+    config: NetworkConfig
+    box: Box | None
+    project_last: bool = True
+    """Whether the last of them projects, where the config does not say so of every stage."""
+
+
+def run_stages(estimate: Tensor, noisy: Tensor, groups: Tensor, stages: Stages) -> Tensor:
     """Run (B, C, H, W) working planes through consecutive stages, as the engine does."""
-    members = flat_members(groups)
-    for number, parameters in enumerate(stages, start=1):
+    config, members = stages.config, flat_members(groups)
+    for number, parameters in enumerate(stages.tensors, start=1):
         estimate = stage(estimate, noisy, members, parameters, config)
-        last = number == len(stages) and project_last
-        if box and (config.project_every_stage or last):
-            estimate = project(estimate, box)
+        last = number == len(stages.tensors) and stages.project_last
+        if stages.box and (config.project_every_stage or last):
+            estimate = project(estimate, stages.box)
     return estimate
 
 
@@ -80,7 +81,7 @@ def analysis(image: Tensor, filters: Tensor, weights: Tensor, members: Tensor) -
     """L: filter the patches, and sum each group's features with its weights, (B, C, F, H * W)."""
     batch, channels, height, width = image.shape
     size = int(filters.shape[1] ** 0.5)
-    rows, columns = _mirrored(height, size // 2, image), _mirrored(width, size // 2, image)
+    rows, columns = mirrored(height, size // 2, image), mirrored(width, size // 2, image)
     padded = image.index_select(-2, rows).index_select(-1, columns)
     kernel = filters.reshape(-1, 1, size, size)
     features = functional.conv2d(padded.reshape(batch * channels, 1, *padded.shape[2:]), kernel)
@@ -105,7 +106,7 @@ def synthesis(
     planes = ungrouped.reshape(batch * channels, -1, height, width)
     padded = functional.conv_transpose2d(planes, filters.reshape(-1, 1, size, size))
     padded = padded.reshape(batch, channels, *padded.shape[2:])
-    rows, columns = _mirrored(height, size // 2, features), _mirrored(width, size // 2, features)
+    rows, columns = mirrored(height, size // 2, features), mirrored(width, size // 2, features)
     folded = padded.new_zeros(batch, channels, height, padded.shape[-1])
     folded = folded.index_add(-2, rows, padded)
     return folded.new_zeros(tuple(shape)).index_add(-1, columns, folded)
@@ -146,8 +147,8 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     batch, height, width = image.shape
     check_size(height, width, config)
     radius, size = config.window // 2, config.patch_size
-    rows = _mirrored(height, size // 2, image)
-    columns = _mirrored(width, size // 2, image)
+    rows = mirrored(height, size // 2, image)
+    columns = mirrored(width, size // 2, image)
     padded = image.float().index_select(-2, rows).index_select(-1, columns)
     edge = (radius,) * 4
     around = functional.pad(padded, edge)
@@ -193,18 +194,16 @@ def _ranked_offsets(window: int) -> npt.NDArray[np.int64]:
     return np.array(ranked)
 
 
-def mirrored(length: int, before: int, behind: int, like: Tensor) -> Tensor:
+def mirrored(length: int, before: int, like: Tensor, behind: int | None = None) -> Tensor:
     """Return the indices of a line with symmetric ends: 1 0 | 0 1 2 ... n-1 | n-1 n-2.
 
-    Where a line is shorter than what is wanted behind it, its first pixel is taken for the rest.
+    There are `before` more at its beginning, and as many `behind` it, unless that is given. Where a
+    line is shorter than what is wanted behind it, its first pixel is taken for the rest.
     """
-    place = torch.arange(-before, length + behind, device=like.device)
+    end = length + (before if behind is None else behind)
+    place = torch.arange(-before, end, device=like.device)
     place = torch.where(place < 0, -1 - place, place)
     return torch.where(place >= length, 2 * length - 1 - place, place).clamp(min=0)
-
-
-def _mirrored(length: int, radius: int, like: Tensor) -> Tensor:
-    return mirrored(length, radius, radius, like)
 
 
 def psi(features: Tensor, coefficients: Tensor, config: NetworkConfig) -> Tensor:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from torch import Tensor
 
-from nlnet.arrays import Box
 from nlnet.network.config import NetworkConfig
 from nlnet.torch import plain
-from nlnet.torch.refinement import FixedRefinement, RefinementNet
+from nlnet.torch.refinement import RefinementNet
 
 DEFAULT_MEMORY = 1 << 30
 """Bytes that the work on a tile may take, unless the caller says otherwise."""
@@ -31,38 +30,23 @@ _REFINEMENT_BYTES = 12
 
 
 def run_stages(
-    estimate: Tensor,
-    noisy: Tensor,
-    groups: Tensor,
-    stages: Sequence[plain.StageTensors],
-    config: NetworkConfig,
-    box: Box | None,
-    *,
-    project_last: bool,
-    memory: int,
+    estimate: Tensor, noisy: Tensor, groups: Tensor, stages: plain.Stages, memory: int
 ) -> Tensor:
     """Do what `plain.run_stages` does."""
+    config = stages.config
     bytes_per_pixel = _STAGE_BYTES * config.filter_count * config.channels * len(noisy)
     margin = 2 * config.margin  # from a pixel to its patches, and to the other patches of a group
     side = tile_side(memory, bytes_per_pixel, margin)
     places = groups.movedim((1, 2), (3, 4))  # (B, K, 2, H, W)
-    for number, stage in enumerate(stages, start=1):
-        last = project_last and number == len(stages)
-
-        def run(
-            estimate: Tensor,
-            noisy: Tensor,
-            places: Tensor,
-            stage: plain.StageTensors = stage,
-            last: bool = last,
-        ) -> Tensor:
-            groups = places.movedim((3, 4), (1, 2))
-            return plain.run_stages(
-                estimate, noisy, groups, [stage], config, box, project_last=last
-            )
-
+    for number, stage in enumerate(stages.tensors, start=1):
+        last = stages.project_last and number == len(stages.tensors)
+        run = functools.partial(_run_tile, stages._replace(tensors=[stage], project_last=last))
         estimate = by_tiles(run, estimate, noisy, places, side=side, margin=margin)
     return estimate
+
+
+def _run_tile(stages: plain.Stages, estimate: Tensor, noisy: Tensor, places: Tensor) -> Tensor:
+    return plain.run_stages(estimate, noisy, places.movedim((3, 4), (1, 2)), stages)
 
 
 def find_groups(images: Tensor, config: NetworkConfig, memory: int) -> Tensor:
@@ -76,7 +60,7 @@ def find_groups(images: Tensor, config: NetworkConfig, memory: int) -> Tensor:
 
 
 def refine(
-    refinement: RefinementNet | FixedRefinement,
+    refinement: RefinementNet,
     estimate: Tensor,
     noisy: Tensor,
     sigmas: Tensor | None,

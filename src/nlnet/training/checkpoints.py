@@ -23,9 +23,9 @@ class RunProgress:
 
     `phase` is the number of the phase: the stages of greedy training are counted from 0, then come
     joint training and refinement. `epoch` counts the phase's epochs that are done, and `step` the
-    steps of the present epoch, whose losses add up to `loss_sum`. `pixels` were seen by all steps,
-    and `log_lines` are in the log. `earlier` says how the models that the run began with were
-    trained.
+    steps of the present epoch, whose losses add up to `loss_sum`. `pixels` counts what all steps
+    saw, and `log_lines` the lines of the log. `earlier` says how the models that the run began with
+    were trained.
     """
 
     phase: int = 0
@@ -43,7 +43,7 @@ class RunProgress:
 class Checkpoint:
     """A moment of a run: its recipe, its progress, the network, and the phase it is in.
 
-    `phase` holds the optimiser and the running average; None at the beginning of a phase.
+    `phase` holds the optimizer and the running average; None at the beginning of a phase.
     """
 
     settings: TrainingSettings
@@ -53,17 +53,9 @@ class Checkpoint:
 
     def save(self, run: Path) -> None:
         """Write the checkpoint of a run, replacing the last one only once this one is whole."""
+        plain = {"settings": self.settings.to_mapping(), "progress": vars(self.progress)}
         buffer = io.BytesIO()
-        torch.save(
-            {
-                "version": _VERSION,
-                "settings": self.settings.to_mapping(),
-                "progress": dataclasses.asdict(self.progress),
-                "network": self.network,
-                "phase": self.phase,
-            },
-            buffer,
-        )
+        torch.save({"version": _VERSION, **vars(self), **plain}, buffer)
         write_atomically(run / FILE_NAME, buffer.getvalue())
 
 
@@ -84,12 +76,9 @@ def load_checkpoint(run: Path) -> Checkpoint:
         held = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         version = held["version"]
         if version == _VERSION:
-            return Checkpoint(
-                settings=settings_from_mapping(held["settings"]),
-                progress=RunProgress(**held["progress"]),
-                network=held["network"],
-                phase=held["phase"],
-            )
+            settings = settings_from_mapping(held["settings"])
+            progress = RunProgress(**held["progress"])
+            return Checkpoint(settings, progress, held["network"], held["phase"])
     except NLNetError:
         raise
     except Exception as error:  # torch raises many kinds for a file that is not its own

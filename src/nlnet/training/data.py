@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,6 +58,11 @@ class Batch:
         index = torch.as_tensor(items, dtype=torch.int64)
         return self._map(lambda tensor: tensor[index])
 
+    def split(self, size: int) -> list[Batch]:
+        """Cut the batch into parts of at most `size` images."""
+        places = range(len(self))
+        return [self.pick(places[start : start + size]) for start in places[::size]]
+
     def to(self, device: torch.device) -> Batch:
         """Return the batch on another device, but for the sigmas."""
         moved = self._map(lambda tensor: tensor.to(device))
@@ -73,7 +79,7 @@ def join(batches: Sequence[Batch]) -> Batch:
 
 
 class CropSource:
-    """Noisy crops of the training images, with the noise that the recipe asks for.
+    """Noisy images to train on and to validate with, with the noise that the recipe asks for.
 
     Parameters
     ----------
@@ -81,44 +87,79 @@ class CropSource:
         The images.
     settings : TrainingSettings
         Crop size, noise, seed and network.
+    threads : int, optional
+        Number of threads that match patches; by default all CPUs the process may use.
     """
 
-    def __init__(self, pictures: Pictures, settings: TrainingSettings) -> None:
-        self._pictures = pictures
-        self._settings = settings
-        self._simulated = None
-        if settings.data.noise == "simulated":
-            self._simulated = Simulated(pictures.places[0], settings)
+    def __init__(
+        self, pictures: Pictures, settings: TrainingSettings, threads: int | None = None
+    ) -> None:
+        self._pictures, self._settings, self._threads = pictures, settings, threads
+        self._photos: dict[Path, Any] = {}
         self._kept: tuple[Sequence[int], Batch] | None = None
 
-    def keep(self, items: Sequence[int], threads: int | None) -> Batch:
+    def keep(self, items: Sequence[int]) -> Batch:
         """Return these crops of the fixed set, drawn once and then kept."""
         if self._kept is None or self._kept[0] != items:
-            self._kept = items, self.draw(FIXED_EPOCH, 0, items, threads)
+            self._kept = items, self.draw(FIXED_EPOCH, 0, items)
         return self._kept[1]
 
     def draw(
-        self,
-        epoch: int,
-        step: int,
-        items: Sequence[int],
-        threads: int | None,
-        often: Sequence[float] = (),
+        self, epoch: int, step: int, items: Sequence[int], often: Sequence[float] = ()
     ) -> Batch:
-        """Return the crops with these numbers of an epoch, at least one, with a step's noise.
+        """Draw crops of an epoch, given their numbers (one or more), with the noise of a step.
 
         `often` is that of `TrainingSettings.draw_sigma`.
         """
         sigma = self._settings.draw_sigma(epoch, step, often)
         pairs = [self._draw_one(epoch, item, sigma) for item in items]
         clean, noisy = (np.stack(images) for images in zip(*pairs, strict=True))
-        return make_batch(clean, noisy, sigma, self._settings, threads)
+        return self.make_batch(clean, noisy, sigma)
+
+    def validation(self, number: int) -> list[Batch]:
+        """Return a validation image with each noise that is validated with, as batches of one."""
+        settings, clean = self._settings, self._pictures.validation[number]
+        if settings.data.noise == "white":
+            return [self.validation_batch(number, sigma) for sigma in settings.validation_sigmas]
+        if settings.data.noise == "pairs":
+            noisy = self._pictures.noisy_validation[number]
+        else:
+            rng = np.random.default_rng((settings.seed, number, 2))
+            clean, noisy = self._simulate(self._pictures.places[-1], rng)
+        return [self.make_batch(clean[None], noisy[None].astype(np.float32), 0.0)]
+
+    def validation_batch(self, number: int, sigma: float) -> Batch:
+        """Return the validation image with this number, with the protocol's noise, as a batch."""
+        picture = self._pictures.validation[number]
+        # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
+        axis = axis_of(len(picture))
+        pixels = add_noise(from_planes(picture, axis), sigma, number)
+        noisy = to_planes(pixels.astype(np.float32), axis)
+        return self.make_batch(picture[np.newaxis], noisy[np.newaxis], sigma)
+
+    def make_batch(self, clean: Array, noisy: Array, sigma: float) -> Batch:
+        """Bring images to working planes of the recipe's precision, and match their patches.
+
+        `sigma` is that of white noise; if images come with their noise, it is measured.
+        """
+        settings, config = self._settings, self._settings.network
+        if settings.data.noise != "white":
+            sigma = measured_sigma(clean, noisy, settings)
+        planes = np.ascontiguousarray(noisy, settings.precision)
+        if config.channels == 3:
+            planes = color.transform(planes, color.OPPONENT)
+        groups = torch.from_numpy(find_groups(planes[:, 0], config, self._threads))
+        noisy_planes = torch.from_numpy(planes)
+        exact = torch.from_numpy(clean.astype(settings.precision))
+        sigmas = torch.full((len(clean),), sigma, dtype=torch.float64)
+        errors = squared_errors(torch.from_numpy(noisy), exact)
+        return Batch(noisy_planes, noisy_planes, groups, exact, sigmas, errors)
 
     def _draw_one(self, epoch: int, item: int, sigma: float) -> tuple[Array, Array]:
         settings = self._settings
         rng = np.random.default_rng((settings.seed, epoch, item))
-        if self._simulated is not None:
-            return self._simulated.draw(rng)
+        if settings.data.noise == "simulated":
+            return self._simulate(self._pictures.places[0], rng)
         # One picture after the other, so that all are seen, however few crops an epoch has.
         number = (max(epoch, 1) - 1) * settings.data.crops + item
         number %= len(self._pictures.training)
@@ -138,90 +179,33 @@ class CropSource:
         noise = rng.standard_normal(clean.shape, dtype=np.float32)
         return clean, clean + np.float32(sigma) * noise
 
+    def _simulate(self, folder: Path, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return planes of a photo without and with the noise of cameras, films, microscopes."""
+        from nlnet.training.simulation.recipes import draw_recipe  # OpenCV, which others lack
+        from nlnet.training.simulation.scenes import Photos
 
-class Simulated:
-    """Crops with the noise of cameras, films and microscopes, by `nlnet.training.simulation`."""
-
-    def __init__(self, folder: Path, settings: TrainingSettings) -> None:
-        from nlnet.training.simulation.scenes import Photos  # needs OpenCV, which others do not
-
-        self._photos = Photos(folder)
-        self._side, self._channels = settings.data.crop, settings.network.channels
-
-    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return the planes of a picture without and with its noise."""
-        from nlnet.training.simulation.recipes import draw_recipe
-
-        recipe = draw_recipe(self._photos, self._side, rng)
+        if folder not in self._photos:
+            self._photos[folder] = Photos(folder)
+        recipe = draw_recipe(self._photos[folder], self._settings.data.crop, rng)
         noisy = recipe.render(int(rng.integers(2**32)))
-        return self._planes(recipe.truth()), self._planes(noisy)
+        channels = self._settings.network.channels
+        return _planes_of(recipe.truth(), channels), _planes_of(noisy, channels)
 
-    def _planes(self, image: Array) -> Array:
-        planes = np.atleast_3d(image).transpose(2, 0, 1).astype(np.float32)
-        if len(planes) == self._channels:
-            return np.ascontiguousarray(planes)
+
+def _planes_of(image: Array, channels: int) -> Array:
+    """Return an image as float32 planes, gray as its luma or in three equal channels."""
+    planes = np.atleast_3d(image).transpose(2, 0, 1).astype(np.float32)
+    if len(planes) != channels:
         gray = np.tensordot(LUMA, planes, 1)[None] if len(planes) == 3 else planes
-        return np.ascontiguousarray(np.repeat(gray, self._channels, axis=0), np.float32)
-
-
-def validation_batches(
-    pictures: Pictures, number: int, settings: TrainingSettings, threads: int | None
-) -> list[Batch]:
-    """Return a validation image with each noise that is validated with, as batches of one."""
-    clean = pictures.validation[number]
-    if settings.data.noise == "white":
-        sigmas = settings.validation_sigmas
-        return [validation_batch(clean, number, sigma, settings, threads) for sigma in sigmas]
-    if settings.data.noise == "pairs":
-        noisy = pictures.noisy_validation[number]
-    else:
-        rng = np.random.default_rng((settings.seed, number, 2))
-        clean, noisy = Simulated(pictures.places[-1], settings).draw(rng)
-    return [make_batch(clean[None], noisy[None].astype(np.float32), 0.0, settings, threads)]
-
-
-def validation_batch(
-    picture: Array, number: int, sigma: float, settings: TrainingSettings, threads: int | None
-) -> Batch:
-    """Return the validation image with this number, with the protocol's noise, as a batch."""
-    # The protocol's noise is drawn in the layout of image files, (H, W) or (H, W, 3).
-    axis = axis_of(len(picture))
-    pixels = add_noise(from_planes(picture, axis), sigma, number)
-    noisy = to_planes(pixels.astype(np.float32), axis)
-    return make_batch(picture[np.newaxis], noisy[np.newaxis], sigma, settings, threads)
-
-
-def make_batch(
-    clean: Array, noisy: Array, sigma: float, settings: TrainingSettings, threads: int | None
-) -> Batch:
-    """Bring images to working planes of the recipe's precision, and match their patches.
-
-    `sigma` is that of white noise; if images come with their noise, it is measured.
-    """
-    config = settings.network
-    if settings.data.noise != "white":
-        sigma = measured_sigma(clean, noisy, settings)
-    planes = np.ascontiguousarray(noisy, settings.precision)
-    if config.channels == 3:
-        planes = color.transform(planes, color.OPPONENT)
-    groups = find_groups(planes[:, 0], config, threads)
-    noisy_planes = torch.from_numpy(planes)
-    exact = torch.from_numpy(clean.astype(settings.precision))
-    return Batch(
-        noisy_planes,
-        noisy_planes,
-        torch.from_numpy(groups),
-        exact,
-        torch.full((len(clean),), sigma, dtype=torch.float64),
-        squared_errors(torch.from_numpy(noisy), exact),
-    )
+        planes = np.repeat(gray, channels, axis=0)
+    return np.ascontiguousarray(planes, np.float32)
 
 
 def measured_sigma(clean: Array, noisy: Array, settings: TrainingSettings) -> float:
-    """Return the noise of images that come with it: the recipe's sigma, or what is measured.
+    """Return the sigma of images that come with their noise: that of the recipe.
 
-    A recipe for every sigma has the root mean squared difference of the images, brought between the
-    first and the last of its sigmas.
+    If the recipe is for every sigma, it is measured: the root mean squared difference of noisy and
+    clean images, clipped to the range of the recipe's sigmas.
     """
     if settings.sigma is not None:
         return settings.sigma

@@ -22,7 +22,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from nlnet.atomic import write_atomically
-from nlnet.noise.eye import KINDS
+from nlnet.engine.estimates import KINDS
 from nlnet.torch.eye import EyeNet
 from nlnet.training.eye_data import (
     Batch,

@@ -38,12 +38,12 @@ _LEAST_NOISE = 0.25
 class EyeSettings:
     """How the eye is trained; each set of pictures serves `reuse` epochs."""
 
-    steps: int = 24000
+    steps: int = 12000
     batch: int = 32
     side: int = 128
     picture: int = 192
     pictures: int = 1500
-    reuse: int = 8
+    reuse: int = 16
     rate: float = 2e-3
     seed: int = 0
 
@@ -120,7 +120,7 @@ def make_example(photos: Photos, settings: EyeSettings, number: int) -> Example:
 
 
 def _label(recipe: Recipe, strength: float) -> int:
-    """Return the kind of the noise, a place in `nlnet.noise.eye.KINDS`."""
+    """Return the kind of the noise, a place in `nlnet.engine.estimates.KINDS`."""
     if recipe.kind == "clean" or strength < _LEAST_NOISE:
         return 0
     if recipe.correlated:

@@ -20,10 +20,10 @@ def negative_psnr(images: Tensor, clean: Tensor) -> Tensor:
 
 
 def negative_psnr_near(images: Tensor, clean: Tensor, errors: Tensor) -> Tensor:
-    """Return the tangents of the negative PSNR where the mean squared errors are the given ones.
+    """Return the negative PSNR, linearized around the given mean squared errors.
 
-    For pieces of an image, with the error of the whole image: the mean over the pieces is then the
-    PSNR of the whole. A mean of the pieces' own PSNRs would be ruled by the smoothest of them.
+    It is meant for pieces of an image, given the error of the whole image: then the mean over the
+    pieces is the PSNR of the whole. A mean of their own PSNRs would be dominated by smooth pieces.
 
     Examples
     --------

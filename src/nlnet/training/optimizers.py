@@ -1,24 +1,24 @@
-"""Three optimisers behind one interface."""
+"""Three optimizers behind one interface."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils import parameters_to_vector
 
 from nlnet.training.settings import PhaseSettings
-from nlnet.training.vectors import flatten, flatten_gradients, set_gradients
 
 LBFGS_HISTORY = 50
 LINE_SEARCH_EVALUATIONS = 25
 
 
 class Optimizer:
-    """What training asks of an optimiser: here one of torch's, with rates that decay.
+    """What training asks of an optimizer: here one of torch's, with rates that decay.
 
     Parameters
     ----------
@@ -65,18 +65,14 @@ class Optimizer:
         self._inner.load_state_dict(state)
 
 
-class Adam(Optimizer):
-    """Adam with two rates: one for arrays, one for single values."""
-
-    def __init__(
-        self, arrays: Iterable[Tensor], scalars: Iterable[Tensor], settings: PhaseSettings
-    ) -> None:
-        inner = torch.optim.Adam([{"params": list(arrays)}, {"params": list(scalars)}])
-        super().__init__(inner, (settings.rate, settings.scalar_rate), settings.final_rate)
+def adam(arrays: Sequence[Tensor], scalars: Sequence[Tensor], settings: PhaseSettings) -> Optimizer:
+    """Return Adam with two rates: one for arrays, one for single values."""
+    inner = torch.optim.Adam([{"params": arrays}, {"params": scalars}])
+    return Optimizer(inner, (settings.rate, settings.scalar_rate), settings.final_rate)
 
 
 class Muon(Optimizer):
-    """Momentum whose steps are orthogonalised, for the weights of convolutions; Adam for the rest.
+    """Momentum whose steps are orthogonalized, for the weights of convolutions; Adam for the rest.
 
     A convolution's weights are a matrix, outputs x inputs. The step is not along its momentum, but
     along the nearest matrix whose singular values are all 1: rare directions of the gradient are
@@ -153,14 +149,6 @@ def orthogonalized(matrix: Tensor) -> Tensor:
     return result.T if wide is not matrix else result
 
 
-class _Evaluation(NamedTuple):
-    """Loss and gradient at a point, all parameters in a row."""
-
-    point: Tensor
-    loss: Tensor
-    gradient: Tensor
-
-
 class LBFGS(Optimizer):
     """L-BFGS with a strong Wolfe line search, as published; a step is one iteration.
 
@@ -181,26 +169,31 @@ class LBFGS(Optimizer):
             line_search_fn="strong_wolfe",
         )
         super().__init__(inner)  # its rate is always 1, the length that the line search tries first
-        self._seen: list[_Evaluation] = []
+        self._seen: dict[bytes, tuple[Tensor, list[Tensor]]] = {}  # losses and gradients
 
     def step(self, closure: Callable[[], Tensor]) -> float:
         """Take one iteration on a loss that must be the same function in every call."""
-        before = flatten(self._parameters)
+        before = self._point()
         remembering = functools.partial(self._evaluate, closure)
         loss = self._inner.step(remembering)  # type: ignore[arg-type]
-        after = flatten(self._parameters)
-        if torch.equal(before, after):
+        after = self._point()
+        if after == before:
             # No better point in this direction: without its history it tries the steepest next.
             self._inner.state.clear()
-        self._seen = [seen for seen in self._seen if torch.equal(seen.point, after)]
+        self._seen = {point: seen for point, seen in self._seen.items() if point == after}
         return float(loss)
 
+    def _point(self) -> bytes:
+        """Return the present values of all parameters."""
+        return parameters_to_vector(self._parameters).detach().cpu().numpy().tobytes()
+
     def _evaluate(self, closure: Callable[[], Tensor]) -> Tensor:
-        point = flatten(self._parameters)
-        for seen in self._seen:
-            if torch.equal(seen.point, point):
-                set_gradients(self._parameters, seen.gradient)
-                return seen.loss
-        loss = closure()
-        self._seen.append(_Evaluation(point, loss, flatten_gradients(self._parameters)))
+        point = self._point()
+        if point not in self._seen:
+            loss = closure()
+            gradients = [p.grad.clone() for p in self._parameters if p.grad is not None]
+            self._seen[point] = loss, gradients
+        loss, gradients = self._seen[point]
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient.clone()
         return loss

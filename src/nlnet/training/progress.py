@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -28,48 +30,51 @@ class Screen:
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._quiet = quiet
         self._stream = sys.stderr if stream is None else stream
+        self._live = not quiet and self._stream.isatty()
         self._bar: tqdm[Any] | None = None
+        self._epochs = 0
         self._validation = ""
-        self._epochs = self._steps = self._done = self._first = 0
-        self._began = 0.0
 
     def begin(self, title: str, epochs: int, steps: int, done: int) -> None:
         """Start a phase of `epochs` epochs and `steps` steps, `done` of which are done already."""
         self.end()
-        self._epochs, self._steps, self._done, self._first = epochs, steps, done, done
-        self._began = time.monotonic()
-        self._validation = ""
-        if not self._quiet and self._stream.isatty():
-            self._bar = tqdm(
-                total=steps,
-                initial=done,
-                desc=title,
-                bar_format=_LAYOUT,
-                file=self._stream,
-                dynamic_ncols=True,
-            )
+        self._epochs, self._validation = epochs, ""
+        self._bar = tqdm(
+            total=steps,
+            initial=done,
+            desc=title,
+            bar_format=_LAYOUT,
+            # Elsewhere it only counts, and is never drawn again.
+            file=self._stream if self._live else io.StringIO(),
+            mininterval=0.1 if self._live else math.inf,
+            dynamic_ncols=True,
+        )
 
     def step(self, epoch: int, psnr: float, rate: float) -> None:
         """Count one step."""
-        self._done += 1
-        if self._bar is not None:
-            self._bar.set_postfix_str(
-                f"epoch {epoch + 1}/{self._epochs}, train {psnr:.2f}{self._validation} dB, "
-                f"rate {rate:.2g}",
-                refresh=False,
-            )
-            self._bar.update()
+        assert self._bar is not None
+        self._bar.set_postfix_str(
+            f"epoch {epoch + 1}/{self._epochs}, train {psnr:.2f}{self._validation} dB, "
+            f"rate {rate:.2g}",
+            refresh=False,
+        )
+        self._bar.update()
 
     def epoch(self, entry: Mapping[str, Any]) -> None:
         """Show what the log says of an epoch."""
+        assert self._bar is not None
         words = [time.strftime("%H:%M:%S"), f"{entry['phase']} {entry['epoch']}/{entry['epochs']}"]
         words.append(f"train {entry['train_psnr']:.3f} dB")
         if entry["val_psnr"] is not None:
             words.append(f"val {entry['val_psnr']:.3f} dB")
             self._validation = f", val {entry['val_psnr']:.3f}"
         words.append(f"rate {entry['rate']:.2g}")
-        words.append(f"{_clock(entry['seconds'])}, {_clock(self._seconds_left())} left")
-        if self._bar is None:
+        spent, total, done, first = map(
+            self._bar.format_dict.__getitem__, ("elapsed", "total", "n", "initial")
+        )
+        left = spent * (total - done) / max(1, done - first)  # at the speed it had so far
+        words.append(f"{tqdm.format_interval(entry['seconds'])}, {tqdm.format_interval(left)} left")
+        if not self._live:
             self.say("  ".join(words))
 
     def say(self, sentence: str) -> None:
@@ -82,14 +87,3 @@ class Screen:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-
-    def _seconds_left(self) -> float:
-        """Time until the phase's end, at the speed it had so far."""
-        spent = time.monotonic() - self._began
-        return spent * (self._steps - self._done) / max(1, self._done - self._first)
-
-
-def _clock(seconds: float) -> str:
-    """Return a time as h:mm:ss."""
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"

@@ -10,11 +10,11 @@ from nlnet.training.checkpoints import RunProgress
 from nlnet.training.pictures import Pictures
 from nlnet.training.settings import PhaseSettings, TrainingSettings
 
-_OPTIMIZERS = {
-    "adam": ("Adam", "epochs"),
-    "lbfgs": ("L-BFGS", "iterations"),
-    "muon": ("Muon", "epochs"),
-}
+_UNITS = {"adam": "epochs of Adam", "lbfgs": "iterations of L-BFGS", "muon": "epochs of Muon"}
+"""What an epoch is with each optimizer."""
+
+_FACTS = ("recipe", "data", "seconds", "megapixels")
+"""What is told of a model that another one begins with."""
 
 
 def describe(
@@ -63,9 +63,7 @@ def earlier(settings: TrainingSettings) -> list[dict[str, Any]]:
         if name is None:
             continue
         told = select_model(name, settings.sigma or REFERENCE_SIGMA).provenance
-        facts = {
-            key: told[key] for key in ("recipe", "data", "seconds", "megapixels") if key in told
-        }
+        facts = {key: told[key] for key in _FACTS if key in told}
         for entry in (*told.get("earlier", ()), {"name": name, **facts}):
             if entry not in found:
                 found.append(entry)
@@ -92,5 +90,4 @@ def summarize(settings: TrainingSettings) -> str:
 
 
 def _count(phase: PhaseSettings) -> str:
-    name, unit = _OPTIMIZERS[phase.optimizer]
-    return f"{phase.epochs} {unit} of {name}"
+    return f"{phase.epochs} {_UNITS[phase.optimizer]}"

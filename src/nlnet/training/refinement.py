@@ -1,29 +1,25 @@
 """Training of the refinement, with the stages as they are.
 
-What the stages make of a crop is computed once. A step sees pieces of crops, turned and flipped; a
-set of crops serves several epochs while the next set is drawn.
+The stages take time, and their output is poor near the edges of an image. So they run once on crops
+that are larger than what a step sees: pieces of them, turned and flipped. A set of crops serves
+several epochs, while the next set is drawn.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nlnet.torch import NLNet
-from nlnet.torch.refinement import RefinementNet
-from nlnet.training.data import Batch, CropSource, join
+from nlnet.training.data import Batch, join
 from nlnet.training.loss import negative_psnr, negative_psnr_near, squared_errors
 from nlnet.training.optimizers import Muon, Optimizer
-from nlnet.training.phase import Phase
-from nlnet.training.settings import TrainingSettings
-from nlnet.training.sources import BatchSource
-from nlnet.training.team import Team
+from nlnet.training.phase import Phase, Setup
 
 _LEAST_ERROR = 0.004
 """Lower bound of a crop's mean squared error, as a share of its noise variance: a crop of one color
@@ -33,13 +29,10 @@ has hardly any error left, and would outweigh all others."""
 class RefinementPhase(Phase):
     """Only the refinement moves; the loss counts a piece as a part of its crop."""
 
-    def __init__(
-        self, recipe: TrainingSettings, network: NLNet, crops: CropSource, team: Team
-    ) -> None:
-        assert isinstance(network.refinement, RefinementNet)
-        self._refinement = network.refinement
-        part = ("refinement", recipe.refinement, network.refinement)
-        super().__init__(*part, recipe, network, crops, team)
+    def __init__(self, setup: Setup) -> None:
+        assert setup.network.refinement is not None
+        self._refinement = setup.network.refinement
+        super().__init__("refinement", setup.recipe.refinement, self._refinement, setup)
 
     def score(self, batch: Batch) -> Tensor:
         """Return the negative PSNR of whole images, after stages and refinement."""
@@ -62,13 +55,43 @@ class RefinementPhase(Phase):
     def _make_optimizer(self) -> Optimizer:
         return Muon(*self._refinement.matrices_and_others(), self.settings)
 
-    def _make_source(self) -> BatchSource:
-        return Cuts(self._draw_estimate, self._recipe, self._team)
+    def _prepare(self) -> None:
+        settings, data = self._recipe.refinement, self._recipe.data
+        self.crops_per_step, self.side = settings.batch, settings.cut
+        self.steps = max(1, data.crops * data.crop**2 // (settings.batch * settings.cut**2))
+        self._drawing = ThreadPoolExecutor(1)
+        self._sets: dict[int, list[Future[Batch]]] = {}
+
+    def close(self) -> None:
+        """Stop drawing ahead, so that nobody waits for a whole set."""
+        self._drawing.shutdown(cancel_futures=True)
+        super().close()
+
+    def _batches(self, epoch: int, step: int) -> Sequence[Batch]:
+        """Cut a minibatch of pieces, in any orientation."""
+        crops = self._set(1 + epoch // self._recipe.refinement.reuse)
+        rng = np.random.default_rng((self._recipe.seed, self._recipe.last_phase, epoch, step))
+        pieces = [self._piece(crops, rng) for _ in range(self.crops_per_step)]
+        mine = self._team.shard(pieces)
+        return [join(mine)] if mine else []
+
+    def _set(self, number: int) -> Sequence[Batch]:
+        """Return a set of crops, counted from 1, and have the next one drawn."""
+        settings = self._recipe.refinement
+        last = min(number + 1, math.ceil(settings.epochs / settings.reuse))
+        for wanted in range(number, last + 1):
+            if wanted not in self._sets:
+                self._sets[wanted] = [
+                    self._drawing.submit(self._draw_estimate, wanted, item)
+                    for item in range(self._recipe.data.crops)
+                ]
+        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
+        return [crop.result() for crop in self._sets[number]]
 
     def _draw_estimate(self, epoch: int, item: int) -> Batch:
         """Return a new crop, with noise of its own, and what the stages make of it."""
         often = self._recipe.refinement.often
-        batch = self._crops.draw(epoch, item, [item], self._team.threads, often)
+        batch = self._crops.draw(epoch, item, [item], often)
         here = batch.to(self._team.device)
         with torch.no_grad():
             estimate = self._network.run(here.noisy, here.noisy, here.groups, sigma=here.sigma)
@@ -77,59 +100,6 @@ class RefinementPhase(Phase):
         # The groups have served their purpose, and take more memory than all else.
         none = batch.groups[:0].clone()
         return dataclasses.replace(batch, estimate=estimate.cpu(), groups=none, errors=errors.cpu())
-
-
-class Cuts(BatchSource):
-    """Minibatches of pieces, in any orientation, of crops that serve several epochs.
-
-    The stages take time, and their output is poor near the edges of an image. So they run once on
-    crops that are larger than the pieces; the next set of crops is made while one is used.
-
-    Parameters
-    ----------
-    draw : callable
-        Given the number of a set, counted from 1, and that of a crop, returns it with its estimate.
-    recipe : TrainingSettings
-        How many crops a set has and how many epochs it serves; the pieces, and their seed.
-    team : Team
-        The processes that train together; each of them holds all crops.
-    """
-
-    def __init__(
-        self, draw: Callable[[int, int], Batch], recipe: TrainingSettings, team: Team
-    ) -> None:
-        settings, data = recipe.refinement, recipe.data
-        self.crops_per_step, self.side = settings.batch, settings.cut
-        self.steps = max(1, data.crops * data.crop**2 // (settings.batch * settings.cut**2))
-        self._draw, self._crops, self._team = draw, data.crops, team
-        self._epochs = settings.reuse
-        self._last_set = math.ceil(settings.epochs / settings.reuse)
-        self._seed = (recipe.seed, recipe.last_phase)
-        self._ahead = ThreadPoolExecutor(1)
-        self._sets: dict[int, list[Future[Batch]]] = {}
-
-    def epoch(self, number: int, skip: int) -> Iterator[Sequence[Batch]]:
-        """Yield the epoch's minibatches."""
-        crops = self._set(1 + number // self._epochs)
-        for step in range(skip, self.steps):
-            rng = np.random.default_rng((*self._seed, number, step))
-            pieces = [self._piece(crops, rng) for _ in range(self.crops_per_step)]
-            mine = self._team.shard(pieces)
-            yield [join(mine)] if mine else []
-
-    def close(self) -> None:
-        """Stop drawing ahead, so that nobody waits for a whole set."""
-        self._ahead.shutdown(cancel_futures=True)
-
-    def _set(self, number: int) -> Sequence[Batch]:
-        """Return a set of crops, and have the next one drawn."""
-        for wanted in range(number, min(number + 1, self._last_set) + 1):
-            if wanted not in self._sets:
-                self._sets[wanted] = [
-                    self._ahead.submit(self._draw, wanted, item) for item in range(self._crops)
-                ]
-        self._sets = {n: crops for n, crops in self._sets.items() if n >= number}
-        return [crop.result() for crop in self._sets[number]]
 
     def _piece(self, crops: Sequence[Batch], rng: np.random.Generator) -> Batch:
         crop = crops[int(rng.integers(len(crops)))]

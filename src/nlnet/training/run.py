@@ -9,14 +9,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from nlnet.errors import FileError, InputError, trying
+from filelock import FileLock, Timeout
+
+from nlnet.errors import FileError, InputError, cannot, trying
 from nlnet.evaluation.datasets import read_ids
 from nlnet.training.checkpoints import FILE_NAME, Checkpoint, load_checkpoint
-from nlnet.training.lock import LOCK_NAME, sole_writer
 from nlnet.training.pictures import load_pictures
 from nlnet.training.settings import TrainingSettings, first_difference, read_settings
 from nlnet.training.team import Team
 from nlnet.training.trainer import BEST_MODEL, Trainer
+
+LOCK_NAME = ".lock"
+"""The file whose lock says that a process trains in the folder."""
 
 
 def run_training(
@@ -80,7 +84,15 @@ def _open_run(
         )
     with trying(f"make the folder {str(run)!r}"):
         run.mkdir(parents=True, exist_ok=True)
-    held.enter_context(sole_writer(run))
+    try:
+        # The system releases it when the process ends, even if it is killed; the file stays.
+        held.enter_context(FileLock(run / LOCK_NAME, timeout=0))
+    except Timeout as error:
+        raise FileError(
+            f"Another process is training in {str(run)!r}; wait for it, or name another folder."
+        ) from error
+    except OSError as error:
+        raise cannot(f"write to the folder {str(run)!r}", error) from error
     begun = (run / FILE_NAME).exists()
     if begun and not resume:
         raise FileError(f"{str(run)!r} holds a run already; go on with --resume, or name another.")

@@ -53,7 +53,7 @@ class DataSettings:
 
 @dataclasses.dataclass(frozen=True)
 class PhaseSettings:
-    """How one phase is optimised.
+    """How one phase is optimized.
 
     With Adam, an epoch sees all crops in steps of `batch`. It has two rates, one for the mixtures
     and filters, one for group weights and step sizes; both decay along a cosine to `final_rate` of
@@ -83,13 +83,12 @@ class PhaseSettings:
 
 @dataclasses.dataclass(frozen=True)
 class RefinementSettings(PhaseSettings):
-    """How the refinement is optimised, with the stages as they are.
+    """How the refinement is optimized, with the stages as they are.
 
-    It begins as that of the model `start`, if one is named; one for gray can begin one for color.
-    Every crop has noise of its own: half of them of a sigma between the two of `often`, if given. A
-    step sees `batch` pieces of side `cut`; each set of crops serves `reuse` epochs. `bfloat16`
-    computes its layers with fewer digits, which takes half the time on a CPU that can (AVX-512
-    BF16, AMX).
+    It begins as that of the model `start`, if one is named. Every crop has noise of its own: half
+    of them of a sigma between the two of `often`, if given. A step sees `batch` pieces of side
+    `cut`; each set of crops serves `reuse` epochs. `bfloat16` computes its layers in
+    bfloat16, in half the time on a CPU that has it (AVX-512 BF16, AMX).
     """
 
     optimizer: Literal["adam", "lbfgs", "muon"] = "muon"
@@ -199,7 +198,7 @@ class TrainingSettings:
 
     @property
     def validation_sigmas(self) -> tuple[float, ...]:
-        """The noise that each validation image gets in turn; one 0 if it comes with its own."""
+        """The sigmas that each image is validated with; a single 0 if images come with noise."""
         if self.data.noise != "white":
             return (0.0,)
         return VALIDATION_SIGMAS if self.sigma is None else (self.sigma,)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, dct_basis, initial_parameters, odd_part
 from nlnet.network.potentials import fit_mixtures, gaussians
-from nlnet.network.refinement import REFERENCE_SIGMA, RefinementFunctions, scales_at
+from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 from nlnet.torch.refinement import initial_refinement
 from nlnet.training.settings import TrainingSettings
 
@@ -43,55 +42,21 @@ def blank_parameters(settings: TrainingSettings) -> tuple[tuple[StageParameters,
     return (tuple(s.astype(settings.precision) for s in stages),) * max(1, len(settings.sigmas))
 
 
-def starting_refinement(settings: TrainingSettings) -> RefinementFunctions | None:
-    """Return the refinement that a recipe starts from, if its network has one.
-
-    It is a new one, or that of a model: one for gray becomes one for color.
-    """
+def starting_refinement(settings: TrainingSettings) -> Refinement | None:
+    """Return the refinement, new or a model's, that a recipe starts from; None if it has none."""
     config, start = settings.network, settings.refinement.start
     if config.refinement is None:
         return None
-    begun = initial_refinement(config.refinement, config.channels, settings.seed)
     if start is None:
-        return begun
+        return initial_refinement(config.refinement, config.channels, settings.seed)
     known = load_model(start).refinement
-    if (
-        not isinstance(known, RefinementFunctions)
-        or known.config != config.refinement
-        or known.channels > config.channels
-    ):
+    if known is None or (known.config, known.channels) != (config.refinement, config.channels):
         raise ModelError(f"The model {start!r} to start from has no refinement of these sizes.")
-    return known if known.channels == config.channels else color_refinement(known, begun)
-
-
-def color_refinement(gray: RefinementFunctions, begun: RefinementFunctions) -> RefinementFunctions:
-    """Return a refinement for color that does, at first, to the luminance what one for gray does.
-
-    The colors are left as they are: their part of the first and the last layer begins with zeros.
-    """
-    noise = float(
-        np.linalg.norm(color.OPPONENT[0])
-    )  # of the luminance, relative to that of the image
-    tensors = {name: tensor.copy() for name, tensor in gray.tensors.items()}
-    lower = np.float32(math.log(noise))  # values are functions of the luminance's noise now
-    tensors["step_size"][0] += lower * tensors["step_size"][1]
-    for layer in gray.config.layers(gray.channels):
-        if layer.varies:
-            tensors[f"{layer.name}.biases"] += lower * tensors[f"{layer.name}.slopes"]
-    head, tail = (np.zeros_like(begun.tensors[f"{name}.weights"]) for name in ("head", "tail"))
-    scale = scales_at(noise * REFERENCE_SIGMA).image / scales_at(REFERENCE_SIGMA).image / noise
-    for place in (0, 1):  # x and y: four pixels of the luminance, then those of the colors
-        own = gray.tensors["head.weights"][:, 4 * place : 4 * place + 4]
-        head[:, 12 * place : 12 * place + 4] = np.float32(scale) * own
-    tail[:4] = np.float32(noise) * gray.tensors["tail.weights"]
-    biases = np.zeros_like(begun.tensors["tail.biases"])
-    biases[:4] = np.float32(noise) * gray.tensors["tail.biases"]
-    tensors |= {"head.weights": head, "tail.weights": tail, "tail.biases": biases}
-    return RefinementFunctions(begun.config, begun.channels, tensors)
+    return known
 
 
 def adapt_model(model: Model, config: NetworkConfig, sigma: float) -> tuple[StageParameters, ...]:
-    """Return parameters with which a network does, at first, nearly what another model does.
+    """Return parameters to start from, with which a network does nearly what a model does.
 
     A model for another noise level gets its mixtures rescaled. A gray model becomes a color one by
     rescaling them, for each opponent channel, to the noise that is there. Smaller patches become
@@ -150,7 +115,7 @@ def enlarge_filters(filters: FloatArray, patch_size: int) -> FloatArray:
 
 
 def rescale_mixtures(coefficients: FloatArray, factor: float, config: NetworkConfig) -> FloatArray:
-    """Fit mixtures of ``factor * psi(x / factor)``: psi for images, and noise, so much brighter."""
+    """Fit mixtures of ``factor * psi(x / factor)``: psi for images and noise scaled by a factor."""
     if factor == 1:
         return coefficients
 

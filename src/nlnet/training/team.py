@@ -13,7 +13,6 @@ from torch import Tensor, distributed
 from nlnet.denoising.devices import torch_device
 from nlnet.errors import NLNetError
 from nlnet.parallel import available_cpus
-from nlnet.training.vectors import flatten_gradients, set_gradients
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,7 +22,7 @@ class Team:
     """The processes that train together; a team of one needs no torch.distributed.
 
     Every process takes a shard of each batch. Losses and gradients are summed over all of them, so
-    every optimiser takes the steps that one process would take. The processes are those that
+    every optimizer takes the steps that one process would take. The processes are those that
     torchrun has started; use a team in a ``with`` block.
 
     Parameters
@@ -47,7 +46,7 @@ class Team:
         # long. And its sums depend on their number; with one, a run can be repeated to the bit.
         torch.set_num_threads(1)
         if self.size > 1:
-            # Optimisers import this, and its default arguments would hold on to a process group
+            # Optimizers import this, and its default arguments would hold on to a process group
             # that exists by then; the group's threads abort the process at its end, now and then.
             importlib.import_module("torch.distributed.nn")
             backend = "nccl" if self.device.type == "cuda" else "gloo"
@@ -73,28 +72,24 @@ class Team:
         """Sum the loss and the parameters' gradients over the team, in one message."""
         if self.size == 1:
             return loss
+        gradients = [each.grad for each in parameters if each.grad is not None]
         # In float64, as the loss is.
-        gradients = flatten_gradients(parameters)
-        message = torch.cat([loss.reshape(1).to(self.device), gradients])
-        self._sum(message)
-        set_gradients(parameters, message[1:])
+        message = torch.cat([loss.reshape(1).to(self.device), *(g.flatten() for g in gradients)])
+        _reach_others(lambda: distributed.all_reduce(message))
+        sizes = [gradient.numel() for gradient in gradients]
+        parts: Sequence[Tensor] = torch.split(message[1:], sizes)
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.reshape(gradient.shape))
         return message[0].cpu()
 
-    def any(self, *flags: bool) -> list[bool]:
-        """Return, for each flag, whether any process of the team has set it."""
+    def sum(self, *values: float) -> Sequence[float]:
+        """Return the sum of each of the values over the team."""
         if self.size == 1:
-            return list(flags)
-        votes = torch.tensor([float(flag) for flag in flags], device=self.device)
-        self._sum(votes)
-        return (votes > 0).tolist()
-
-    def mean(self, values: Sequence[float], count: int) -> float:
-        """Return the mean of `count` values that are spread over the team."""
-        total = torch.tensor(sum(values), dtype=torch.float64)
-        if self.size > 1:
-            total = total.to(self.device)
-            self._sum(total)
-        return float(total) / count
+            return values
+        message = torch.tensor(values, dtype=torch.float64, device=self.device)
+        _reach_others(lambda: distributed.all_reduce(message))
+        totals: list[float] = message.tolist()
+        return totals
 
     def broadcast(self, make: Callable[[], Result]) -> Result:
         """Let rank 0 make something and give it to all; if it fails, all leave."""
@@ -114,9 +109,6 @@ class Team:
             raise SystemExit(2)  # rank 0 has said why
         result: Result = parcel[0]
         return result
-
-    def _sum(self, message: Tensor) -> None:
-        _reach_others(lambda: distributed.all_reduce(message))
 
 
 def _find_device(name: str, place: int) -> torch.device:

@@ -21,14 +21,15 @@ from nlnet.model.family import Family
 from nlnet.model.model import Model
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, RunProgress
-from nlnet.training.data import CropSource, validation_batches
+from nlnet.training.data import CropSource
 from nlnet.training.log import RunLog
-from nlnet.training.phase import GreedyPhase, JointPhase, Phase
+from nlnet.training.phase import Phase, Setup
 from nlnet.training.pictures import Pictures
 from nlnet.training.progress import Screen
 from nlnet.training.provenance import describe, earlier
 from nlnet.training.refinement import RefinementPhase
 from nlnet.training.settings import TrainingSettings
+from nlnet.training.stages import GreedyPhase, JointPhase
 from nlnet.training.start import blank_parameters, starting_parameters, starting_refinement
 from nlnet.training.team import Team
 
@@ -99,11 +100,12 @@ class Trainer:
             self._network.load_state_dict(checkpoint.network)
             self._phase_state = checkpoint.phase
         self._log = RunLog(run, self._progress.log_lines) if team.is_rank_0 else None
-        self._crops = CropSource(pictures, settings)
+        crops = CropSource(pictures, settings, team.threads)
+        self._setup = Setup(settings, self._network, crops, team)
         self._validation = [
             batch
             for number in team.shard(range(len(pictures.validation)))
-            for batch in validation_batches(pictures, number, settings, team.threads)
+            for batch in crops.validation(number)
         ]
         self._saved_at = time.monotonic()
         self._began_at = self._saved_at - self._progress.seconds
@@ -128,8 +130,7 @@ class Trainer:
 
     def _train_phase(self) -> bool:
         progress = self._progress
-        parts = (self._settings, self._network, self._crops, self._team)
-        with contextlib.closing(make_phase(progress.phase, *parts)) as phase:
+        with contextlib.closing(make_phase(progress.phase, self._setup)) as phase:
             if self._phase_state is not None:
                 phase.load_state(self._phase_state)
             epochs, done = phase.settings.epochs, progress.epoch * phase.steps + progress.step
@@ -146,10 +147,10 @@ class Trainer:
         for loss in phase.epoch(progress.epoch, progress.step):
             progress.step += 1
             progress.loss_sum += loss
-            progress.pixels += phase.pixels_per_step
+            progress.pixels += phase.crops_per_step * phase.side**2
             self._screen.step(progress.epoch, -loss, phase.optimizer.rate)
             late = time.monotonic() - self._saved_at > 60 * self._settings.checkpoint_minutes
-            stop, due = self._team.any(self._stop(), late)
+            stop, due = self._team.sum(self._stop(), late)
             if stop or due:
                 self._save(phase)
             if stop:
@@ -185,7 +186,7 @@ class Trainer:
             with torch.no_grad():
                 scores = [-float(phase.score(batch)) for batch in self._validation]
             count = len(self._pictures.validation) * len(self._settings.validation_sigmas)
-            score = self._team.mean(scores, count)
+            score = self._team.sum(sum(scores))[0] / count
             if phase.ends_network and score > (self._progress.best_psnr or -math.inf):
                 self._progress.best_psnr = score
                 if self._team.is_rank_0:
@@ -219,12 +220,9 @@ class Trainer:
         return time.monotonic() - self._began_at
 
 
-def make_phase(
-    number: int, settings: TrainingSettings, network: NLNet, crops: CropSource, team: Team
-) -> Phase:
+def make_phase(number: int, setup: Setup) -> Phase:
     """Return a phase by its number: stages are counted first, then joint training, refinement."""
-    stages = settings.network.stages
+    stages = setup.recipe.network.stages
     if number < stages:
-        return GreedyPhase(number, settings, network, crops, team)
-    kind = JointPhase if number == stages else RefinementPhase
-    return kind(settings, network, crops, team)
+        return GreedyPhase(number, setup)
+    return JointPhase(setup) if number == stages else RefinementPhase(setup)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import importlib.resources
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import fastapi_offline
@@ -20,8 +20,7 @@ import nlnet
 from nlnet.web import schema
 from nlnet.web.forms import DenoiseForm, form_for
 from nlnet.web.problems import handle_problems
-from nlnet.web.queue import Busy, ClientGone, TimedOut
-from nlnet.web.security import Guard
+from nlnet.web.security import guarded
 from nlnet.web.service import Service
 from nlnet.web.uploads import UploadRoute
 
@@ -43,12 +42,11 @@ def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
-        warm_up = asyncio.create_task(service.warm_up())
+        # What exists now stays, and need not be looked at again by the garbage collector.
+        gc.freeze()
         yield
         service.queue.close()
         await service.queue.finished()
-        with suppress(Busy, ClientGone, TimedOut):
-            await warm_up
 
     app = FastAPI(
         title="nlnet",
@@ -63,7 +61,7 @@ def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
     _add_api(app, service)
     _add_pages(app)
     # Around all of it: FastAPI's own middleware would not see the answers to unforeseen errors.
-    return Guard(TrustedHostMiddleware(app, hosts, www_redirect=False))
+    return guarded(TrustedHostMiddleware(app, hosts, www_redirect=False))
 
 
 def _add_api(app: FastAPI, service: Service) -> None:

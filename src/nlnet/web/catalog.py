@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nlnet.errors import ModelError
+from nlnet.model import loading
 from nlnet.model.family import Family
-from nlnet.model.loading import (
-    AUTO,
-    choose_model,
-    distance_from,
-    family_of,
-    load_model,
-    select_model,
-    shipped_models,
-)
+from nlnet.model.loading import AUTO
 from nlnet.model.model import Model
 
 
@@ -33,8 +26,8 @@ class Catalog:
     """
 
     def __init__(self, own: Sequence[Model | Family] = ()) -> None:
-        self.models = {name: load_model(name) for name in shipped_models()}
-        self._families = {name: family_of(name) for name in self.models}
+        self.models = {name: loading.load_model(name) for name in loading.shipped_models()}
+        self._families = {name: loading.family_of(name) for name in self.models}
         # Of two that are equally near, the one for less noise.
         self._own = sorted(own, key=lambda model: model.at(25.0).sigma)
         for model in own:
@@ -46,7 +39,7 @@ class Catalog:
             self.models[name] = model
 
     def family(self, name: str) -> str | None:
-        """Return what a shipped model for one sigma is one of; None for all others."""
+        """Return the family of a shipped model for one sigma; None for other models."""
         family = self._families.get(name)
         return None if family == name else family
 
@@ -76,12 +69,7 @@ class Catalog:
             if name in (model.name, AUTO) and (name != AUTO or model.config.channels == channels)
         ]
         if own:
-            return min(own, key=lambda model: distance_from(model, sigma)).at(sigma)
+            return min(own, key=lambda model: loading.distance_from(model, sigma)).at(sigma)
         if name != AUTO:
-            return select_model(name, sigma)
-        return choose_model(AUTO, channels, sigma, quality)
-
-    def defaults(self) -> tuple[Model, ...]:
-        """Return what ``auto`` means for gray and color images, if there is a model for them."""
-        offered = {model.config.channels for model in self.models.values()}
-        return tuple(self.choose(AUTO, channels, 25.0) for channels in sorted(offered))
+            return loading.select_model(name, sigma)
+        return loading.choose_model(AUTO, channels, sigma, quality)

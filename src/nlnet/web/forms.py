@@ -44,7 +44,7 @@ def _split(texts: list[str]) -> list[str] | None:
 
 
 def _number_or_auto(least: float, most: float, *more: dict[str, str]) -> WithJsonSchema:
-    """Describe a field that pydantic cannot, as it does not know that ``auto`` is None."""
+    """Return the JSON schema of a number or ``auto``, which pydantic cannot derive."""
     number = {"type": "number", "exclusiveMinimum": least, "maximum": most}
     return WithJsonSchema({"anyOf": [number, {"type": "string", "enum": [AUTO]}, *more]})
 
@@ -130,7 +130,7 @@ class DenoiseForm(PreviewForm):
     )
 
     def settings(self, max_pixels: int) -> Settings:
-        """Return what is asked for, as commands do.
+        """Return the form as settings, which commands have, too.
 
         Raises
         ------

@@ -23,7 +23,7 @@ class Limits:
         Time a client may take to send its upload.
     """
 
-    upload_bytes: int = 64 * 2**20
+    upload_bytes: int = 160 * 2**20
     pixels: int = 50_000_000
     waiting: int = 16
     job_seconds: float = 300.0
@@ -32,4 +32,4 @@ class Limits:
     @property
     def held_bytes(self) -> int:
         """Bytes of uploads in memory at once, over all requests."""
-        return 8 * self.upload_bytes
+        return 3 * self.upload_bytes

@@ -1,4 +1,4 @@
-"""Results as files: their format, their names, and forms of several."""
+"""Results as files: their format, their names, forms of several, and 8 bits for the screen."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from urllib.parse import quote
 
+import numpy as np
+
 from nlnet import images
+from nlnet.arrays import Array
+from nlnet.files.data_range import Range
 from nlnet.images import ImageFile, WritingOptions
 from nlnet.images.formats import Format, format_of
+from nlnet.images.png import PngCodec
 
 MEDIA_TYPES = {
     ".png": "image/png",
@@ -31,6 +36,12 @@ MEDIA_TYPES = {
 """The formats that come back, each by the suffix of its files."""
 
 _WHITE = (255, 255, 255)
+
+_BAND_VALUES = 2**20
+"""Values that are scaled at once: floating copies of a whole image would be large."""
+
+_FAST_PNG = PngCodec("PNG", "pngload", "pngsave", {"compression": 1})
+"""Previews are made to be seen at once, not to be kept."""
 
 
 def encode(
@@ -76,6 +87,33 @@ def _converting(
         depth = "uint16" if "uint16" in target.depths else "uint8"
         notes += (f"{target.name} holds no {page.pixels.dtype} values, so they become {depth}",)
     return dataclasses.replace(writing, depth=depth, background=background), notes
+
+
+def to_8_bits(values: Array, shown: Range) -> Array:
+    """Scale values to 0-255, a band of rows at a time.
+
+    Examples
+    --------
+    >>> to_8_bits(np.array([[0, 2048, 4095, 9999]], np.uint16), Range(0, 4095)).tolist()
+    [[0, 128, 255, 255]]
+    """
+    scaled = np.empty(values.shape, np.uint8)
+    rows = max(1, _BAND_VALUES // max(1, values[:1].size))
+    for start in range(0, len(values), rows):
+        band = values[start : start + rows]
+        # Infinite values are shown too; float32 is precise enough for 256 levels.
+        part = np.nan_to_num(band.astype(np.float32), posinf=shown.high, neginf=shown.low)
+        part -= np.float32(shown.low)
+        part *= np.float32(255 / (shown.high - shown.low))
+        scaled[start : start + rows] = np.rint(np.clip(part, 0, 255, out=part), out=part)
+    return scaled
+
+
+def to_png(image: ImageFile, shown: Range, white: float) -> bytes:
+    """Return the image as a PNG file of 8 bits, for the screen."""
+    pixels = to_8_bits(image.pixels, shown)
+    alpha = None if image.alpha is None else to_8_bits(image.alpha, Range(0.0, white))
+    return _FAST_PNG.encode([dataclasses.replace(image, pixels=pixels, alpha=alpha)])
 
 
 def result_name(filename: str, suffix: str) -> str:

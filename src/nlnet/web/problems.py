@@ -35,7 +35,7 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
 
 
 def _wrong_field(error: RequestValidationError) -> str:
-    """Say what is wrong with the first field that is, and what it holds."""
+    """Say what is wrong with the first wrong field, and what it holds."""
     first = error.errors()[0]
     name = str(first["loc"][1])
     if name == "file":

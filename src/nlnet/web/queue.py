@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import dataclasses
 import gc
 import math
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.exceptions import HTTPException
 
@@ -56,49 +54,22 @@ class ClientGone(HTTPException):
         super().__init__(499, "The client has gone.")
 
 
-@dataclasses.dataclass(frozen=True)
-class Standing:
-    """The progress of a job.
-
-    Parameters
-    ----------
-    ahead : int
-        Jobs that come before it, the running one included; 0 once it runs itself.
-    share : float
-        How much of its work is done, from 0 to 1.
-    """
+class Standing(NamedTuple):
+    """The progress of a job."""
 
     ahead: int
+    """Jobs that come before it, the running one included; 0 once it runs itself."""
     share: float
+    """How much of its work is done, from 0 to 1."""
 
 
 class _Job:
-    """One job: its deadline, its progress, and whether it has been stopped."""
+    """One job: its name, its progress, and whether it has been stopped."""
 
-    def __init__(self, key: str | None, seconds: float) -> None:
+    def __init__(self, key: str | None) -> None:
         self.key = key
         self.share = 0.0
-        self._seconds = seconds
-        self._deadline = math.inf
-        self._stopped = threading.Event()
-
-    def run(self, work: Callable[[Progress], Result]) -> Result:
-        self._deadline = time.monotonic() + self._seconds
-        try:
-            return work(self._go_on)
-        except BaseException as error:
-            # The frames hold the image; the error itself may live for a while.
-            traceback.clear_frames(error.__traceback__)
-            raise
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-    def _go_on(self, share: float) -> bool:
-        self.share = share
-        if time.monotonic() > self._deadline:
-            raise TimedOut(self._seconds)
-        return not self._stopped.is_set()
+        self.stopped = False
 
 
 class JobQueue:
@@ -179,24 +150,18 @@ class JobQueue:
         self.check_room()
         if key is not None and self.standing(key) is not None:
             raise InputError(f"job is {key!r}, but another image is at work under that name.")
-        job = _Job(key, self._seconds)
+        job = _Job(key)
         future = self._submit(job, work)
         answer = asyncio.wrap_future(future)
-        watchers = (asyncio.ensure_future(gone()), asyncio.ensure_future(self._aborting.wait()))
-        awaited: tuple[asyncio.Future[Any], ...] = (answer, *watchers)
         try:
-            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            done = await first_of(answer, gone(), self._aborting.wait())
             if future.cancelled() or self._aborting.is_set():
                 self.check_open()  # it is not, and says so
-            if not answer.done():
+            if answer not in done:
                 raise ClientGone
             return answer.result()
         finally:
-            # If it has not begun it never will; if it runs it stops at its next report.
-            job.stop()
-            answer.cancel()
-            for watcher in watchers:
-                watcher.cancel()
+            job.stopped = True  # at its next report, if it runs
 
     def close(self) -> None:
         """Let the running job finish, and refuse those that wait and all that come."""
@@ -216,22 +181,46 @@ class JobQueue:
 
     def _submit(self, job: _Job, work: Callable[[Progress], Result]) -> Future[Result]:
         loop = asyncio.get_running_loop()
-
-        def timed() -> Result:
-            start = time.monotonic()
-            try:
-                return job.run(work)
-            finally:
-                taken = time.monotonic() - start
-                self._mean_seconds = _MEMORY * self._mean_seconds + (1 - _MEMORY) * taken
-                _give_back_memory()
-
-        future = self._executor.submit(timed)
+        future = self._executor.submit(self._run, job, work)
         self._unfinished[future] = job
         future.add_done_callback(
             lambda done: loop.call_soon_threadsafe(self._unfinished.pop, done, None)
         )
         return future
+
+    def _run(self, job: _Job, work: Callable[[Progress], Result]) -> Result:
+        """Do the work, in the worker thread."""
+        start = time.monotonic()
+
+        def go_on(share: float) -> bool:
+            job.share = share
+            if time.monotonic() - start > self._seconds:
+                raise TimedOut(self._seconds)
+            return not job.stopped
+
+        try:
+            return work(go_on)
+        except BaseException as error:
+            # The frames hold the image; the error itself may live for a while.
+            traceback.clear_frames(error.__traceback__)
+            raise
+        finally:
+            taken = time.monotonic() - start
+            self._mean_seconds = _MEMORY * self._mean_seconds + (1 - _MEMORY) * taken
+            _give_back_memory()
+
+
+async def first_of(
+    *waiting: Awaitable[Any], timeout: float | None = None
+) -> Collection[asyncio.Future[Any]]:
+    """Wait until one ends, or the timeout; cancel the others, and return those that ended."""
+    futures = [asyncio.ensure_future(each) for each in waiting]
+    try:
+        done, _ = await asyncio.wait(futures, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        return done
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def _give_back_memory() -> None:

@@ -98,6 +98,7 @@ def denoised() -> dict[str, Any]:
         "headers": {
             "Nlnet-Noise": _header("string", "What the noise is, in words."),
             "Nlnet-Noise-Kind": _header("string", "none, white, poisson, curve or camera."),
+            "Nlnet-Certainty": _header("number", "How sure the kind is, 0 to 1."),
             "Nlnet-Noise-Estimate": _header("number", "Its sigma, if it was measured."),
             "Nlnet-Sigma": _header("number", "The sigma that was used, 0 if none was removed."),
             "Nlnet-Channels": _header("integer", "1 for a gray image, 3 for a color one."),

@@ -14,6 +14,7 @@ _HEADERS = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
         "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     ),
+    "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -22,43 +23,31 @@ _HEADERS = {
 }
 
 
-class Guard:
-    """ASGI middleware: adds security headers, refuses pages of other sites, and answers HEAD.
+def guarded(app: ASGIApp) -> ASGIApp:
+    """Return an application with security headers, which refuses other sites and answers HEAD."""
 
-    Parameters
-    ----------
-    app : ASGI application
-        What it guards.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
 
-        head = scope["method"] == "HEAD"
-
         async def send_with_headers(message: Message) -> None:
-            if head and message["type"] == "http.response.body":
-                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        app = self._app
+        answer = app
         headers = Headers(scope=scope)
         # Browsers send it along with uploads, and other programs need not.
         origin = headers.get("origin")
         host = headers.get("host", "")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
             detail = f"This server takes no requests from pages of {origin[:80]!r}."
-            app = JSONResponse({"detail": detail}, status_code=403)
-        # What GET would answer, without the body.
-        await app({**scope, "method": "GET"} if head else scope, receive, send_with_headers)
+            answer = JSONResponse({"detail": detail}, status_code=403)
+        # HEAD is what GET would answer; uvicorn leaves the body out.
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await answer({**scope, "method": method}, receive, send_with_headers)
+
+    return serve

@@ -147,7 +147,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         running = self._service.queue.standing()
-        if running is not None and self._service.warm:
+        if running is not None:
             self._tell(
                 f"finishes the image at hand, which is {running.share:.0%} done; "
                 "Ctrl-C again stops at once"

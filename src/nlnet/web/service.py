@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import gc
-from collections.abc import Mapping
+import importlib.util
+from collections.abc import Callable
 from typing import Annotated, Literal
 
-import numpy as np
 from fastapi import Path
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,7 +22,8 @@ from nlnet.web.forms import KEY_PATTERN, MULTIPART, NOISES, DenoiseForm, Preview
 from nlnet.web.limits import Limits
 from nlnet.web.queue import JobQueue
 
-_WARM_UP_SIDE = 48
+_LIBRARIES = {"HEIC": "pi_heif", "JPEG XL": "pyjpegxl", "FITS": "astropy"}
+"""Formats that are only read where a library is installed, and its module."""
 
 
 class Service:
@@ -47,35 +47,36 @@ class Service:
         self.limits = limits
         self.queue = JobQueue(limits.waiting, limits.job_seconds)
         self.held_bytes = 0
-        self.warm = False
 
     async def denoise(self, request: Request, form: DenoiseForm) -> Response:
         """Depth, transparency and metadata of the file are kept, and its format unless asked."""
         settings = form.settings(self.limits.pixels)
-        name, data = await _take_file(form)
-        result = await self.queue.run(
-            lambda go_on: work.denoise_upload(data, name, form, settings, self.catalog, go_on),
-            functools.partial(_gone, request),
-            form.job,
+        denoise = functools.partial(
+            work.denoise_upload, form=form, settings=settings, catalog=self.catalog
         )
-        if form.preview == "no":
-            return _file(result.data, result.media_type, result.filename, result.headers)
-        parts = {"file": (result.filename, result.media_type, result.data)}
-        if result.preview is not None:
-            parts["preview"] = ("preview.png", "image/png", result.preview.data)
-        media_type, body = output.join_form(parts)
-        return _file(body, media_type, "denoised.form", result.headers)
+        return await self._answer(request, form, denoise)
 
     async def preview(self, request: Request, form: Annotated[PreviewForm, MULTIPART]) -> Response:
         """Return its first page as an 8-bit PNG: browsers cannot show every format."""
-        name, data = await _take_file(form)
-        shown = await self.queue.run(
-            lambda go_on: work.show_file(data, name, form.data_range, self.limits.pixels),
-            functools.partial(_gone, request),
-            form.job,
+        show = functools.partial(
+            work.show_file, data_range=form.data_range, max_pixels=self.limits.pixels
         )
-        headers = {"Nlnet-Stretched": "yes" if shown.stretched else "no"}
-        return _file(shown.data, "image/png", "preview.png", headers)
+        return await self._answer(request, form, show)
+
+    async def _answer(
+        self,
+        request: Request,
+        form: PreviewForm,
+        make: Callable[[bytes, str, Progress], work.Answer],
+    ) -> Response:
+        """Let the queue make the answer from content and name of the form's file."""
+        data = await form.file.read()
+        await form.file.close()  # the form does not keep it
+        name = form.file.filename or "image"
+        gone = functools.partial(_gone, request)
+        made = await self.queue.run(lambda go_on: make(data, name, go_on), gone, form.job)
+        headers = {**made.headers, "Content-Disposition": output.disposition(made.filename)}
+        return Response(made.data, media_type=made.media_type, headers=headers)
 
     async def standing(self, job: Annotated[str, Path(pattern=KEY_PATTERN)]) -> schema.JobInfo:
         """Find it by the name that the client gave as `job` when it sent the image."""
@@ -102,7 +103,7 @@ class Service:
             for name, model in self.catalog.models.items()
         ]
         limits = schema.LimitsInfo(
-            formats=[known.name for known in FORMATS],
+            formats=_readable(),
             upload_bytes=self.limits.upload_bytes,
             pixels=self.limits.pixels,
             job_seconds=self.limits.job_seconds,
@@ -114,32 +115,13 @@ class Service:
         self.queue.check_open()
         return schema.Health(version=nlnet.__version__, jobs=self.queue.unfinished)
 
-    async def warm_up(self) -> None:
-        """Compile and load what the first request would have to wait for."""
 
-        def work_a_little(go_on: Progress) -> None:
-            for model in self.catalog.defaults():
-                shape = (_WARM_UP_SIDE, _WARM_UP_SIDE, model.config.channels)
-                nlnet.denoise(
-                    np.zeros(shape, np.uint8), 25, model=model, channel_axis=-1, progress=go_on
-                )
-
-        await self.queue.run(work_a_little, self.queue.closing.wait)
-        # What exists now stays, and need not be looked at again by the garbage collector.
-        gc.freeze()
-        self.warm = True
-
-
-async def _take_file(form: PreviewForm) -> tuple[str, bytes]:
-    """Return name and content of the file; the form does not keep it."""
-    data = await form.file.read()
-    await form.file.close()
-    return form.file.filename or "image", data
-
-
-def _file(data: bytes, media_type: str, filename: str, headers: Mapping[str, str]) -> Response:
-    named = {**headers, "Content-Disposition": output.disposition(filename)}
-    return Response(data, media_type=media_type, headers=named)
+def _readable() -> list[str]:
+    """Name the formats that can be read here."""
+    names = (known.name for known in FORMATS)
+    found = importlib.util.find_spec
+    read = [name for name in names if name not in _LIBRARIES or found(_LIBRARIES[name])]
+    return [*read, "raw files of cameras"] if found("rawpy") else read
 
 
 async def _gone(request: Request) -> None:

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from nlnet.web.queue import Busy, ClientGone
+from nlnet.web.queue import Busy, ClientGone, first_of
 
 if TYPE_CHECKING:
     from nlnet.web.service import Service
@@ -42,24 +42,32 @@ class UploadRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
-            body = _Body(request, request.app.state.service)
+            upload = _Upload(request, request.app.state.service)
             try:
-                body.check_start()
-                return await answer(_FormRequest(request.scope, body.receive))
+                upload.check_start()
+                return await answer(upload)
             except HTTPException:
-                await body.discard()
+                await upload.discard()
                 raise
             finally:
-                body.give_back()
+                upload.give_back()
 
         return handler
 
 
-class _FormRequest(Request):
-    """A request whose form has one file and some short fields, each of them once."""
+class _Upload(Request):
+    """A request whose form has one file and some short fields, and is read within limits."""
+
+    def __init__(self, request: Request, service: Service) -> None:
+        super().__init__(request.scope, self._receive_some)
+        self._receive_any = request.receive
+        self._service = service
+        self._held = 0
+        self._ended = False
+        self._deadline = time.monotonic() + service.limits.upload_seconds
 
     async def form(self, **_: object) -> FormData:  # type: ignore[override]
-        """Read the form, as FastAPI asks for it."""
+        """Read the form, as FastAPI asks for it; each field may be there once."""
         limits = {"max_files": 1, "max_fields": _MAX_FIELDS, "max_part_size": _MAX_FIELD_BYTES}
         form = await super().form(**limits)
         names = [name for name, _ in form.multi_items()]
@@ -69,31 +77,19 @@ class _FormRequest(Request):
                 raise HTTPException(422, f"The field {name[:40]!r} is given more than once.")
         return form
 
-
-class _Body:
-    """The body of a request, within its limits."""
-
-    def __init__(self, request: Request, service: Service) -> None:
-        self._request = request
-        self._service = service
-        self._held = 0
-        self._ended = False
-        self._deadline = time.monotonic() + service.limits.upload_seconds
-
     def check_start(self) -> None:
         """Refuse what is no form, declares too large a size, or comes when the queue is full."""
-        headers = self._request.headers
-        if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        if not self.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             raise _bad_form(415, "The request must be a form of the type multipart/form-data.")
-        declared = headers.get("content-length", "0")
+        declared = self.headers.get("content-length", "0")
         if declared.isdecimal():
             self._check_size(int(declared))
         self._service.queue.check_room()
 
-    async def receive(self) -> Message:
+    async def _receive_some(self) -> Message:
         """Return the next piece of the body; once it has ended, what the client does next."""
         if self._ended:
-            return await self._request.receive()
+            return await self._receive_any()
         message = await self._next(self._deadline)
         size = len(message.get("body", b""))
         self._check_size(self._held + size)
@@ -111,7 +107,7 @@ class _Body:
         """
         deadline = time.monotonic() + _DISCARD_SECONDS
         try:
-            while not self._ended and "expect" not in self._request.headers:
+            while not self._ended and "expect" not in self.headers:
                 await self._next(deadline)
         except HTTPException:
             pass
@@ -122,22 +118,14 @@ class _Body:
 
     async def _next(self, deadline: float) -> Message:
         """Return the next message; give up at the deadline, or when the server stops."""
-        closing = asyncio.ensure_future(self._service.queue.closing.wait())
-        receiving = asyncio.ensure_future(self._request.receive())
-        try:
-            await asyncio.wait(
-                {receiving, closing},
-                timeout=deadline - time.monotonic(),
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if not receiving.done():
-                self._service.queue.check_open()
-                seconds = self._service.limits.upload_seconds
-                raise _bad_form(408, f"The upload took longer than {seconds:g} seconds.")
-            message = receiving.result()
-        finally:
-            receiving.cancel()
-            closing.cancel()
+        receiving = asyncio.ensure_future(self._receive_any())
+        closing = self._service.queue.closing.wait()
+        done = await first_of(receiving, closing, timeout=deadline - time.monotonic())
+        if receiving not in done:
+            self._service.queue.check_open()
+            seconds = self._service.limits.upload_seconds
+            raise _bad_form(408, f"The upload took longer than {seconds:g} seconds.")
+        message = receiving.result()
         self._ended = not message.get("more_body", False)
         if message["type"] == "http.disconnect":
             raise ClientGone

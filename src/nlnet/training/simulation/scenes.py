@@ -39,13 +39,14 @@ class Photos:
             self._read[number] = np.ascontiguousarray(pixels[..., ::-1])
         return self._read[number]
 
-    def piece(self, height: int, width: int, rng: np.random.Generator) -> Image:
-        """Return a piece of a random photo, at a random size from half to twice the file's.
+    def piece(self, height: int, width: int, rng: np.random.Generator, *, places: int = 2) -> Image:
+        """Return a piece of a random photo, at a random size from 0.45 to 3 times the file's.
 
-        Photos that were scaled down are sharp, and those from large sensors are soft.
+        Photos that were scaled down are sharp, and those of large sensors, seen pixel by pixel, are
+        soft: half of the pieces are enlarged. Of so many places, one with much detail is preferred.
         """
         photo = self[int(rng.integers(len(self)))]
-        scale = float(rng.uniform(0.5, 1) if rng.random() < 0.7 else rng.uniform(1, 2))
+        scale = float(rng.uniform(0.45, 1) if rng.random() < 0.5 else 3 ** rng.uniform())
         rows, columns = (
             min(round(n / scale), m) for n, m in zip((height, width), photo.shape, strict=False)
         )
@@ -54,9 +55,9 @@ class Photos:
                 int(rng.integers(photo.shape[0] - rows + 1)),
                 int(rng.integers(photo.shape[1] - columns + 1)),
             )
-            for _ in range(2)
+            for _ in range(places)
         ]
-        # Of two places, the one with more detail in most cases: much of a photo is sky.
+        # In most cases the place with the most detail: much of a photo is sky.
         cuts = [photo[top : top + rows, left : left + columns] for top, left in tries]
         busiest = max(
             cuts,
@@ -71,7 +72,7 @@ class Photos:
 def draw_scene(height: int, width: int, rng: np.random.Generator) -> Image:
     """Return a drawn picture, (H, W), of a random kind."""
     kinds = [draw_shapes, draw_text, draw_cells, draw_stars, draw_phantom, draw_gradient]
-    kinds += [draw_strokes, draw_weave]
+    kinds += [draw_strokes, draw_weave, draw_leaves, draw_sand]
     return kinds[int(rng.integers(len(kinds)))](height, width, rng)
 
 
@@ -185,6 +186,49 @@ def draw_weave(height: int, width: int, rng: np.random.Generator) -> Image:
     waves = np.sin(2 * np.pi * along / period) * np.sin(2 * np.pi * across / period)
     contrast = np.float32(rng.uniform(5, 80))
     return np.asarray(np.clip(128 + contrast * waves, 0, 255), np.float32)
+
+
+def draw_leaves(height: int, width: int, rng: np.random.Generator) -> Image:
+    """Draw discs of all sizes that cover each other: edges at every scale, as photos have them.
+
+    This is the "dead leaves" model, whose statistics are those of natural textures: foliage,
+    gravel, bark.
+    """
+    canvas = np.full((2 * height, 2 * width), rng.integers(256), np.uint8)
+    least, most = float(rng.uniform(1.0, 4.0)), float(rng.uniform(8, 80))
+    shares = rng.uniform(size=int(height * width / least**2))
+    radii = 1 / np.sqrt(least**-2 + shares * (most**-2 - least**-2))  # density of r**-3
+    values = np.clip(rng.normal(rng.uniform(60, 190), rng.uniform(8, 80), radii.size), 0, 255)
+    centers = rng.integers(0, (2 * width, 2 * height), (radii.size, 2))
+    slim, angle = float(rng.uniform(0.3, 1)), float(rng.uniform(0, 180))
+    for center, radius, value in zip(centers, radii, values, strict=True):
+        axes = (max(1, round(radius)), max(1, round(slim * radius)))
+        turned = angle + float(rng.normal(0, 40))
+        cv2.ellipse(canvas, tuple(map(int, center)), axes, turned, 0, 360, float(value), -1)
+    return _halved(canvas)
+
+
+def draw_sand(height: int, width: int, rng: np.random.Generator) -> Image:
+    """Draw grains of about one size, each with a bright and a dark side: sand, asphalt, seed."""
+    canvas = np.full((2 * height, 2 * width), rng.integers(30, 120), np.uint8)
+    radius, light = float(rng.uniform(2, 7)), float(rng.uniform(0, 2 * np.pi))
+    mean, contrast = float(rng.uniform(70, 180)), float(rng.uniform(8, 60))
+    shade = rng.uniform(0, 0.6) * radius * np.array([np.cos(light), np.sin(light)])
+    count = int(rng.uniform(0.8, 1.6) * canvas.size / radius**2 / np.pi)
+    values = rng.normal(mean, contrast, count)
+    sizes = np.rint(8 * radius * rng.uniform(0.6, 1.4, count)).astype(int)  # in eighths of a pixel
+    centers = rng.uniform(0, (2 * width, 2 * height), (count, 2))
+    dark, bright = (np.rint(8 * at).astype(int).tolist() for at in (centers, centers - shade))
+    for below, above, size, value in zip(dark, bright, sizes.tolist(), values, strict=True):
+        for place, color in ((below, 0.6 * value), (above, 1.1 * value)):
+            cv2.circle(canvas, place, size, float(min(max(color, 0), 255)), -1, shift=3)
+    return _halved(canvas)
+
+
+def _halved(canvas: np.ndarray) -> Image:
+    """Return a drawing of twice the size at its own, so that edges are smooth."""
+    size = (canvas.shape[1] // 2, canvas.shape[0] // 2)
+    return np.asarray(cv2.resize(canvas, size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def draw_gradient(height: int, width: int, rng: np.random.Generator) -> Image:

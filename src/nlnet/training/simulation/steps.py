@@ -84,7 +84,9 @@ class Photons(Step):
         noisy = counts * np.float32(255 / self.peak) + np.float32(self.offset)
         if self.softness > 0:
             clean = image + np.float32(self.offset)
-            noisy = clean + np.float32(1.5) * blur(noisy - clean, self.softness)
+            noise = blur(noisy - clean, self.softness)
+            # Interpolation and binning weaken noise, but less than a blur alone would.
+            noisy = clean + np.float32(1 + self.softness) * noise
         return noisy
 
 

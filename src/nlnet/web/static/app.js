@@ -1,158 +1,127 @@
-// The page: images come in, are denoised with the settings, and can be looked at and saved.
+// The page: images come in, are denoised with their settings, and can be looked at and saved.
 
-import { getModels } from "/static/api.js";
-import { receiveFiles } from "/static/intake.js";
-import { describeNews, Jobs } from "/static/jobs.js";
-import { connectList } from "/static/list.js";
-import { calm, complain, find, say, setBlob } from "/static/page.js";
-import { Quick } from "/static/quick.js";
-import { keyOf, offerModels, readSettings, showSettings, takeOffer } from "/static/settings.js";
-import { Viewer } from "/static/viewer.js";
+import { offer } from "./backend.js";
+import { receiveFiles } from "./intake.js";
+import { Jobs } from "./jobs.js";
+import { connectList } from "./list.js";
+import { Live } from "./live.js";
+import { calm, complain, find, say, setBlob } from "./page.js";
+import { connectSaving } from "./saving.js";
+import { describeSettings, fileKey, offerModels, readSettings } from "./settings.js";
+import { takeOffer, writeSettings } from "./settings.js";
+import { Stage } from "./stage.js";
+import { Viewer } from "./viewer.js";
+import { isDoubtful, notes, sentence } from "./words.js";
 
 const SLIDERS = ["grain", "chroma", "sigma", "jpeg-quality"];
-const CONTRAST = 60; // of what was removed, for noise of strength 1
 const PATIENCE = 700; // milliseconds without a new setting, and the work begins
 
 const viewer = new Viewer();
-const quick = new Quick(viewer);
+const live = new Live(viewer);
+const stage = new Stage(viewer, live);
 const jobs = new Jobs(changed);
 const renderList = connectList(jobs, { select, remove, runAll });
-let current = null; // the item that is shown
-let shownBefore = null;
-let shownResult = null;
-let shownState = "";
+let current = null; // the photo that is shown
+let common = readSettings(); // those of photos that are added
+let told = "";
 let timer = 0;
 
 receiveFiles(open);
+connectSaving(jobs, () => current, render);
 
 function open(files) {
   calm();
   const wasBusy = jobs.busy;
   const inStart = find("start").contains(document.activeElement);
-  const [first] = jobs.add(files);
+  const [first] = jobs.add(files, common);
   if (!wasBusy || !current) select(first);
   else say(files.length === 1 ? `${first.name} waits its turn.` : `${files.length} images wait.`);
   if (inStart) find("view").focus({ preventScroll: true });
   render();
 }
 
-function select(item) {
-  quick.stop();
-  current = item;
+/** Show a photo, and the settings that made its result. */
+function select(photo) {
+  live.stop();
+  clearTimeout(timer);
+  current = photo;
+  photo?.settle();
+  writeSettings(photo?.settings ?? common, photo?.channels ?? 0);
   render();
 }
 
-function remove(item) {
-  const place = jobs.items.indexOf(item);
-  jobs.remove(item);
-  if (item === current) current = jobs.items[Math.min(place, jobs.items.length - 1)] ?? null;
-  render();
+function remove(photo) {
+  const place = jobs.photos.indexOf(photo);
+  jobs.remove(photo);
+  if (photo !== current) return render();
+  select(jobs.photos[Math.min(place, jobs.photos.length - 1)] ?? null);
 }
 
-/** Something about an item is new. */
-function changed(item) {
-  const failed = item.state === "failed";
-  if (failed && item !== current) say(`${item.name}: ${item.error}`);
-  if (failed && !item.before && jobs.items.length === 1) {
-    remove(item); // nothing is to be seen of it, so another file may as well be dropped
-    complain(item.error);
-  } else render();
+/** Something about a photo is new. */
+function changed(photo) {
+  if (photo.state === "failed") tellFailure(photo);
+  render();
+  if (jobs.photos.length > 1 && jobs.photos.every(({ settled }) => settled)) say(jobs.tally);
+}
+
+/** Say why a photo failed; if nothing came of it, another one is shown. */
+function tellFailure(photo) {
+  if (photo !== current) return say(`${photo.name}: ${photo.error}`);
+  complain(photo.error);
+  if (photo.result) return;
+  const place = jobs.photos.indexOf(photo);
+  const others = [...jobs.photos.slice(place), ...jobs.photos.slice(0, place)];
+  const other = others.find(({ state }) => state !== "failed");
+  if (other) select(other);
+  // Nothing is to be seen of it, so another file may as well be dropped.
+  else if (!photo.before && jobs.photos.length === 1) remove(photo);
 }
 
 function render() {
   renderList(current);
-  for (const id of ["viewer", "actions"]) find(id).hidden = !current;
-  find("start").hidden = Boolean(current);
-  renderPicture();
-  renderBusy();
+  find("actions").hidden = !current;
+  stage.render(current);
   renderResult();
   tellNews();
-}
-
-// The picture
-
-function renderPicture() {
-  const before = current?.before ?? null;
-  if (before !== shownBefore) {
-    shownBefore = before;
-    if (before) viewer.showBefore(before.blob, before.width, before.height, before.stretched);
-    else viewer.clear();
-    shownResult = null;
-  }
-  const result = before ? current.result : null;
-  if (result === shownResult) return;
-  shownResult = result;
-  quick.stop();
-  viewer.showRemovedWith(CONTRAST / (result?.sigma || 1));
-  if (!result) viewer.hideAfter();
-  else {
-    viewer.showAfter(result.preview ?? result.blob).then((seen) => {
-      if (!seen && shownResult === result) {
-        complain("The browser cannot show the result, but it is there: download it.");
-      }
-    });
-  }
-}
-
-function renderBusy() {
-  const item = current?.state === "working" || current?.state === "waiting" ? current : null;
-  find("busy").hidden = !item;
-  if (!item) return;
-  const { text, share } = item.news
-    ? describeNews(item.news)
-    : { text: "Waits for the images before it" };
-  find("busy-text").textContent = text;
-  if (share === undefined || share === null) find("busy-bar").removeAttribute("value");
-  else find("busy-bar").value = share;
 }
 
 // The result, and what can be done now
 
 function renderResult() {
   const result = current?.result ?? null;
-  const settled = ["done", "failed", "stopped"].includes(current?.state);
-  offerModels(current?.channels ?? 0);
-  showSettings(current);
-  const stale = Boolean(result) && current.key !== keyOf(readSettings());
+  const stale = current?.stale ?? false;
+  offerModels(current?.channels ?? 0, (current?.settings ?? common).model);
+  describeSettings(current);
   for (const id of ["result", "facts", "download"]) find(id).hidden = !result;
   find("stale").hidden = !stale;
-  find("run").hidden = !settled || (current.state === "done" && !stale);
+  find("run").hidden = !current?.settled || (current.state === "done" && !stale);
+  find("use-for-all").hidden = !current || jobs.photos.every(hasSameSettings);
   find("after-tag").textContent = stale ? "Denoised, other settings" : "Denoised";
   if (!result) return;
+  const file = current.ready ?? result;
   find("found").textContent = sentence(result);
-  find("notes").textContent = notes(result);
-  find("notes").hidden = !notes(result);
+  find("anyway").hidden = !isDoubtful(result) || current.settings.noise === "camera";
+  find("notes").textContent = notes(file, current.before?.stretched);
+  find("notes").hidden = !find("notes").textContent;
   find("fact-sigma").textContent = result.sigma.toFixed(1);
   find("fact-time").textContent = `${result.seconds.toFixed(2)} s`;
   find("fact-model").textContent = result.model;
   find("fact-image").textContent = result.image;
   const download = find("download");
-  if (download.result === result) return;
-  download.result = result;
-  setBlob(download, result.blob, "href");
-  download.download = result.name;
+  if (download.file === file) return;
+  download.file = file;
+  setBlob(download, file.blob, "href");
+  download.download = file.name;
 }
 
-function sentence({ noise, model, estimate }) {
-  if (model === "none") {
-    return "No noise was found, so the image stays as it is. If you see some, choose its kind or set its strength.";
-  }
-  return Number.isNaN(estimate) ? `Removed: ${noise}` : `Found: ${noise}`;
-}
+const hasSameSettings = (photo) => fileKey(photo.settings) === fileKey(current.settings);
 
-function notes({ notes: told }) {
-  const shown = current.before?.stretched ? "shown with more contrast than it has" : "";
-  const all = [told, shown].filter(Boolean).join("; ");
-  return all && `Note: ${all}.`;
-}
-
-/** Tell eyes and screen readers once when the image that is shown comes to an end. */
+/** Tell eyes and screen readers once when the photo that is shown comes to an end. */
 function tellNews() {
   const state = current ? current.state : "";
-  const key = `${jobs.items.indexOf(current)} ${state} ${current?.error}`;
-  if (key === shownState) return;
-  shownState = key;
-  if (state === "failed") complain(current.error);
+  const key = `${jobs.photos.indexOf(current)} ${state}`;
+  if (key === told) return;
+  told = key;
   if (state === "working") {
     calm();
     say("Denoising …");
@@ -165,9 +134,12 @@ function tellNews() {
 
 // Settings
 
-function run() {
+/** Work on the photo that is shown, once its visible part is there. */
+async function run() {
   clearTimeout(timer);
-  if (current) jobs.run(current);
+  const photo = current;
+  await live.done;
+  if (photo && photo === current) jobs.run(photo);
 }
 
 function runAll() {
@@ -180,13 +152,33 @@ find("panel").addEventListener("submit", (event) => event.preventDefault());
 find("panel").addEventListener("input", ({ target }) => {
   clearTimeout(timer);
   if (target.id === "sigma") find("automatic").checked = false;
-  render();
-  if (!current || target.type === "number") return;
+  wish(readSettings());
+  if (!current || target.type === "number" || !jobs.needs(current)) return;
   const sliding = SLIDERS.includes(target.id);
-  if (sliding && target.id !== "jpeg-quality") quick.show(current);
+  if (sliding && target.id !== "jpeg-quality") live.show(current);
   timer = setTimeout(run, sliding ? PATIENCE : 0);
 });
+
+/** Take settings for the photo that is shown; those of the only one are also those of the next. */
+function wish(settings) {
+  if (jobs.photos.length < 2) common = settings;
+  current?.wish(settings);
+  render();
+}
+
 find("white").addEventListener("change", run);
+find("anyway").addEventListener("click", () => {
+  wish({ ...current.settings, noise: "camera", sigma: "auto" });
+  writeSettings(current.settings, current.channels);
+  run();
+  find("noise").focus({ preventScroll: true });
+});
+find("use-for-all").addEventListener("click", () => {
+  common = current.settings;
+  jobs.useForAll(common);
+  render();
+  say("All photos have these settings now.");
+});
 find("run").addEventListener("click", () => {
   run();
   find("view").focus({ preventScroll: true });
@@ -200,16 +192,19 @@ find("cancel").addEventListener("click", () => {
   });
 });
 
-showSettings(null);
+describeSettings(null);
 offerModels(0);
 try {
-  const offer = await getModels();
-  jobs.limits = offer.limits;
-  takeOffer(offer);
-  const megabytes = Math.floor(offer.limits.upload_bytes / 2 ** 20);
-  const megapixels = Math.floor(offer.limits.pixels / 1e6);
-  const formats = offer.limits.formats.join(", ");
+  const offered = await offer();
+  jobs.limits = offered.limits;
+  takeOffer(offered);
+  const megabytes = Math.floor(offered.limits.bytes / 2 ** 20);
+  const megapixels = Math.floor(offered.limits.pixels / 1e6);
+  const formats = offered.formats.join(", ");
   find("accepted").textContent = `${formats}; up to ${megabytes} MB and ${megapixels} megapixels`;
+  find("place").textContent = offered.place;
+  find("api").hidden = !offered.api;
+  if (offered.api) find("api").href = offered.api;
   render();
 } catch (error) {
   complain(error.message);

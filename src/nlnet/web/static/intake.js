@@ -1,7 +1,7 @@
 // The ways in: files chosen, dropped and pasted, and the example.
 
-import { complain, find } from "/static/page.js";
-import { noisyExample } from "/static/start.js";
+import { complain, find } from "./page.js";
+import { noisyExample } from "./start.js";
 
 /** Call `open` with the files whenever somebody brings some. */
 export function receiveFiles(open) {

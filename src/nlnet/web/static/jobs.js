@@ -1,34 +1,18 @@
-// Files on their way from noisy to denoised: one at a time, the others wait.
+// Photos on their way from noisy to denoised: one at a time, the others wait.
 
-import { ApiError, denoise, preview } from "/static/api.js";
-import { measure, unless } from "/static/page.js";
-import { fieldsFor, keyOf, readSettings } from "/static/settings.js";
-
-/** A file, how far it is, and what became of it. */
-export class Item {
-  state = "waiting"; // waiting, working, done, failed or stopped
-  news = null; // what is being done while it works
-  error = "";
-  before = null; // what to show of it: { blob, width, height, native, stretched, white }
-  result = null; // from `denoise`
-  key = ""; // the settings of the result
-  found = null; // the noise that was measured
-  channels = 0; // not known before it ran
-
-  constructor(file) {
-    this.file = file;
-    this.name = file.name || "pasted image";
-  }
-}
+import { denoise, open } from "./backend.js";
+import { Photo } from "./photo.js";
+import { Problem } from "./problem.js";
+import { computed, workKey } from "./settings.js";
 
 export class Jobs {
-  items = [];
+  photos = [];
   limits = null;
   #changed;
-  #running = null; // the item at work, and what stops it
-  #next = null; // the item that is to run before the others
+  #running = null; // the photo at work, the key of its settings, and what stops it
+  #next = null; // the photo that is to run before the others
 
-  /** `changed(item)` is called whenever something about an item is new. */
+  /** `changed(photo)` is called whenever something about a photo is new. */
   constructor(changed) {
     this.#changed = changed;
   }
@@ -37,108 +21,124 @@ export class Jobs {
     return this.#running !== null;
   }
 
-  add(files) {
-    const added = files.map((file) => new Item(file));
-    this.items.push(...added);
+  /** Photos that a run of all would work on. */
+  get undone() {
+    return this.photos.filter((photo) => photo.settled && (photo.state !== "done" || photo.stale));
+  }
+
+  /** How many photos are done and have failed, in words. */
+  get tally() {
+    const count = (state) => this.photos.filter((photo) => photo.state === state).length;
+    const rest = { failed: count("failed"), stopped: count("stopped") };
+    const words = Object.entries(rest).flatMap(([state, n]) => (n ? [`${n} ${state}`] : []));
+    return [`${count("done")} of ${this.photos.length} done`, ...words].join(", ");
+  }
+
+  /** Whether something has to be computed for the settings of a photo, and is not being so. */
+  needs(photo) {
+    if (this.#running?.photo === photo) return this.#running.key !== workKey(photo.settings);
+    return photo.settled && (!photo.result || photo.stale);
+  }
+
+  add(files, settings) {
+    const added = files.map((file) => new Photo(file, settings));
+    this.photos.push(...added);
     this.#go();
     return added;
   }
 
-  /** Run an item, again if it has run, with the settings as they are by then. */
-  run(item) {
-    this.#next = item;
-    if (this.#running?.item === item) this.#running.control.abort();
-    else item.state = "waiting";
-    this.#changed(item);
+  /** Run a photo, again if it has run, with its settings as they are by then. */
+  run(photo) {
+    this.#next = photo;
+    if (this.#running?.photo === photo) this.#running.control.abort();
+    else photo.state = "waiting";
+    this.#changed(photo);
     this.#go();
   }
 
+  /** Run all that have failed or were stopped. */
   runAll() {
-    const key = keyOf(readSettings());
-    for (const item of this.items) {
-      if (item.state !== "working" && item.key !== key) item.state = "waiting";
-    }
+    for (const photo of this.undone) photo.state = "waiting";
     this.#go();
+  }
+
+  /** Give all photos these settings, and compute what they need. */
+  useForAll(settings) {
+    for (const photo of this.photos) {
+      photo.wish(settings);
+      if (photo.stale && photo.settled) photo.state = "waiting";
+    }
+    if (this.#running && this.#running.key !== workKey(settings)) this.run(this.#running.photo);
+    else this.#go();
   }
 
   /** Stop the work, and that of all who wait. */
   stop() {
     this.#next = null;
-    for (const item of this.items) {
-      if (item.state === "waiting") item.state = "stopped";
+    for (const photo of this.photos) {
+      if (photo.state === "waiting") photo.state = "stopped";
     }
     this.#running?.control.abort();
   }
 
-  remove(item) {
-    this.items.splice(this.items.indexOf(item), 1);
-    if (this.#next === item) this.#next = null;
-    if (this.#running?.item === item) this.#running.control.abort();
+  remove(photo) {
+    this.photos.splice(this.photos.indexOf(photo), 1);
+    if (this.#next === photo) this.#next = null;
+    if (this.#running?.photo === photo) this.#running.control.abort();
   }
 
   async #go() {
     if (this.#running) return;
-    const item = this.#next ?? this.items.find(({ state }) => state === "waiting");
-    if (!item) return;
+    const photo = this.#next ?? this.photos.find(({ state }) => state === "waiting");
+    if (!photo) return;
     this.#next = null;
     const control = new AbortController();
-    this.#running = { item, control };
-    item.state = "working";
-    item.error = "";
+    this.#running = { photo, control, key: workKey(photo.settings) };
+    photo.state = "working";
+    photo.error = "";
     try {
-      await this.#work(item, control.signal);
-      item.state = "done";
+      await this.#work(photo, control.signal);
+      photo.state = "done";
     } catch (error) {
-      item.state = error.name === "AbortError" ? "stopped" : "failed";
-      if (this.#next === item) item.state = "waiting";
-      item.error = item.state === "failed" ? error.message : "";
-      if (item.state === "failed" && !(error instanceof ApiError)) console.error(error);
+      photo.state = error.name === "AbortError" ? "stopped" : "failed";
+      if (this.#next === photo) photo.state = "waiting";
+      photo.error = photo.state === "failed" ? error.message : "";
+      if (photo.state === "failed" && !(error instanceof Problem)) console.error(error);
     } finally {
-      item.news = null;
+      photo.news = null;
       this.#running = null;
-      if (this.items.includes(item)) this.#changed(item);
+      if (this.photos.includes(photo)) this.#changed(photo);
       this.#go();
     }
   }
 
-  async #work(item, signal) {
+  async #work(photo, signal) {
     const report = (news) => {
-      item.news = news;
-      this.#changed(item);
+      photo.news = news;
+      this.#changed(photo);
     };
     report({ phase: "read" });
-    this.#checkSize(item.file);
-    const settings = readSettings();
-    if (!item.before || (!item.before.native && item.before.white !== settings.white)) {
-      item.before = await this.#read(item.file, settings.white, signal, report);
+    const { file, settings } = photo;
+    this.#check(photo, file.size, "bytes", 2 ** 20, "MB");
+    const { before } = photo;
+    if (!before || (!before.native && before.white !== settings.white)) {
+      photo.before = await open(file, settings, signal, report);
     }
-    report({ phase: "upload", share: 0 });
-    const fields = fieldsFor(item, settings);
-    const result = await denoise(item.file, fields, signal, report);
-    item.result = result;
-    item.key = keyOf(settings);
-    item.channels = result.channels;
-    if (!Number.isNaN(result.estimate)) item.found = result;
+    const { width, height } = photo.before;
+    this.#check(photo, width * height, "pixels", 1e6, "megapixels");
+    photo.take(await denoise(photo, computed(settings), signal, report), settings);
   }
 
-  /** What to show of a file: itself, or what the server makes of it. */
-  async #read(file, white, signal, report) {
-    const size = await unless(signal, measure(file));
-    if (size) return { ...size, blob: file, native: true, stretched: false, white };
-    const shown = await preview(file, { data_range: white }, signal, report);
-    const seen = await unless(signal, measure(shown.blob));
-    if (!seen) throw new ApiError("The browser cannot show this image.", 0);
-    return { ...seen, ...shown, native: false, white };
-  }
-
-  #checkSize(file) {
-    if (!this.limits || file.size <= this.limits.upload_bytes) return;
-    const most = Math.floor(this.limits.upload_bytes / 2 ** 20);
-    throw new ApiError(`“${file.name}” is larger than ${most} MB, the most that is taken.`, 413);
+  /** Refuse what is more than the back end takes, in words for people. */
+  #check(photo, size, name, unit, word) {
+    const most = this.limits?.[name];
+    if (most === undefined || size <= most) return;
+    const limit = Math.floor(most / unit);
+    throw new Problem(`“${photo.name}” is larger than ${limit} ${word}, the most that is taken.`);
   }
 }
 
-/** What an item at work is doing, in words, and how much of it is done if that is known. */
+/** What a photo at work is doing, in words, and how much of it is done if that is known. */
 export function describeNews({ phase, share, ahead, seconds }) {
   const percent = share === undefined || share === null ? "" : ` ${Math.floor(100 * share)} %`;
   switch (phase) {

@@ -1,6 +1,6 @@
 // Two more ways to look: the original while something is held, and what was removed.
 
-import { find } from "/static/page.js";
+import { find } from "./page.js";
 
 /** Let the buttons, and keys on the view, change what is shown. */
 export function connectLooks(view) {

@@ -1,20 +1,24 @@
-// The settings: what the form says, as fields of a request, and in words beside the controls.
+// The settings of a photo: what the form says, what it shows, and in words beside the controls.
 
-import { find } from "/static/page.js";
+import { offers } from "./fields.js";
+import { find } from "./page.js";
 
-const SHOWN_BY_BROWSERS = ["jpeg", "png", "webp"];
 const KINDS = { 1: "gray", 3: "color" };
 let models = [];
 
-/** Take what the server offers; `offerModels` shows the models that fit an image. */
+/** Take what the back end offers; `offerModels` shows the models that fit an image. */
 export function takeOffer(offer) {
   models = offer.models;
-  for (const option of [...find("noise").options]) {
-    if (!offer.noises.includes(option.value)) option.remove();
+  find("expert").hidden = !models.length; // where one cannot choose among them, nor name white
+  const known = { noise: offer.noises, format: offer.outputs };
+  for (const [id, values] of Object.entries(known)) {
+    for (const option of [...find(id).options]) {
+      if (!values.includes(option.value)) option.remove();
+    }
   }
 }
 
-/** What is set, whatever the image. */
+/** What the form says. */
 export function readSettings() {
   return {
     noise: find("noise").value,
@@ -25,49 +29,52 @@ export function readSettings() {
     quality: find("quality").value,
     white: Number(find("white").value) > 0 ? find("white").value : "auto",
     format: find("format").value,
-    jpegQuality: find("format").value === "jpeg" ? find("jpeg-quality").value : null,
+    jpegQuality: find("jpeg-quality").value,
   };
 }
 
-export const keyOf = (settings) => JSON.stringify(settings);
+/** Let the form say this, as far as an image of so many channels can have it. */
+export function writeSettings(settings, channels) {
+  offerModels(channels, settings.model);
+  find("noise").value = settings.noise;
+  find("automatic").checked = settings.sigma === "auto";
+  if (settings.sigma !== "auto") find("sigma").value = settings.sigma;
+  find("grain").value = Math.round(100 * settings.grain);
+  find("chroma").value = Math.round(100 * settings.chroma);
+  find("quality").value = settings.quality;
+  find("white").value = settings.white === "auto" ? "" : settings.white;
+  find("format").value = settings.format;
+  find("jpeg-quality").value = settings.jpegQuality;
+}
 
-/** The settings as fields of a request for this image. */
-export function fieldsFor(item, settings) {
-  const { grain, chroma, format } = settings;
-  const native = format === "same" ? item.before.native : SHOWN_BY_BROWSERS.includes(format);
-  const fits = models.some((model) => offers(model, settings.model, item.channels));
+/** Stands for all that a file depends on; settings that say the same have the same key. */
+export function fileKey({ jpegQuality, ...settings }) {
+  return JSON.stringify({ ...settings, jpegQuality: settings.format === "jpeg" && jpegQuality });
+}
+
+/** Strengths up to 1 blend a result with the image; only what is above has to be computed. */
+export function computed(settings) {
   return {
-    ...noiseFor(item, settings),
-    strength: grain === chroma || item.channels === 1 ? `${grain}` : `${grain},${chroma}`,
-    ...(fits ? { model: settings.model } : { quality: settings.quality }),
-    data_range: settings.white,
-    format,
-    ...(settings.jpegQuality === null ? {} : { jpeg_quality: settings.jpegQuality }),
-    preview: native ? "no" : "yes",
+    ...settings,
+    grain: Math.max(1, settings.grain),
+    chroma: Math.max(1, settings.chroma),
   };
 }
 
-/** A strength by hand keeps the kind of noise that was found, unless that has no single one. */
-function noiseFor(item, { noise, sigma }) {
-  if (noise === "poisson") return { noise, sigma: "auto" };
-  const found = item.found?.kind === "camera" ? "camera" : "auto";
-  return { noise: noise === "auto" && sigma !== "auto" ? found : noise, sigma };
-}
-
-function offers(model, name, channels) {
-  return model.channels === channels && [model.name, model.family].includes(name);
-}
+/** Stands for all that has to be computed. */
+export const workKey = (settings) => fileKey(computed(settings));
 
 /** Offer the models that fit the image, of which the number of channels is known once it ran. */
-export function offerModels(channels) {
+export function offerModels(channels, chosen = find("model").value) {
   const select = find("model");
-  const chosen = select.value;
-  select.replaceChildren(new Option("Automatic", "auto"));
+  if (select.value === chosen && select.offered === `${channels} of ${models.length}`) return;
+  select.offered = `${channels} of ${models.length}`;
   const fitting = models.filter((model) => model.channels === channels);
-  for (const family of new Set(fitting.map((model) => model.family).filter(Boolean))) {
-    select.append(new Option(`${family}, nearest strength`, family));
-  }
-  for (const { name } of fitting) select.append(new Option(name, name));
+  const families = new Set(fitting.map((model) => model.family).filter(Boolean));
+  const options = [["Automatic", "auto"]];
+  for (const family of families) options.push([`${family}, nearest strength`, family]);
+  for (const { name } of fitting) options.push([name, name]);
+  select.replaceChildren(...options.map((option) => new Option(...option)));
   select.value = fitting.some((model) => offers(model, chosen, channels)) ? chosen : "auto";
   select.disabled = !fitting.length;
   select.title = fitting.length
@@ -77,10 +84,11 @@ export function offerModels(channels) {
 }
 
 /** Write beside the controls what they are set to. */
-export function showSettings(item) {
+export function describeSettings(photo) {
   const poisson = find("noise").value === "poisson";
   const automatic = find("automatic").checked || poisson;
-  const measured = item?.result && !Number.isNaN(item.result.estimate) ? item.result.estimate : null;
+  const estimate = photo?.result?.estimate ?? NaN;
+  const measured = Number.isNaN(estimate) ? null : estimate;
   find("automatic").disabled = poisson;
   find("sigma").disabled = poisson;
   if (automatic && measured) find("sigma").value = measured;

@@ -1,6 +1,6 @@
 // The example that the start shows: a photo, and the noise that is added to it.
 
-import { find } from "/static/page.js";
+import { find } from "./page.js";
 
 const SIGMA = 25;
 const drawn = draw();
@@ -15,7 +15,7 @@ export async function noisyExample() {
 
 async function draw() {
   const photo = new Image();
-  photo.src = "/static/example.jpg";
+  photo.src = new URL("./example.jpg", import.meta.url).href;
   await photo.decode();
   const canvas = find("sample-noisy");
   canvas.width = photo.naturalWidth;

@@ -1,13 +1,14 @@
 // Two images of one size, one over the other, with a boundary to drag; zoom and pan.
 
-import { MOVES, slideTarget, ZOOMS } from "/static/keys.js";
-import { connectLooks } from "/static/looks.js";
-import { find, setBlob } from "/static/page.js";
-import { followPointers } from "/static/pointers.js";
-import { glide } from "/static/glide.js";
+import { Blending } from "./blending.js";
+import { MOVES, slideTarget, ZOOMS } from "./keys.js";
+import { connectLooks } from "./looks.js";
+import { find, setBlob } from "./page.js";
+import { followPointers } from "./pointers.js";
+import { glide } from "./glide.js";
+import { drawTools, PIXELS, placeTags } from "./tags.js";
 
 const [LARGEST_FIT, LARGEST] = [8, 32]; // a thumbnail need not fill the screen
-const PIXELS = 8; // zoom at which one looks at pixels
 const PIXELATED_FROM = 2.5;
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), Math.max(low, high));
@@ -22,7 +23,8 @@ export class Viewer {
   #x = 0; // where the image's corner is in the view
   #y = 0;
   #fitted = true;
-  #part = { x: 0, y: 0, width: 1, height: 1 }; // where the quick preview is, in image pixels
+  #part = { x: 0, y: 0, width: 1, height: 1 }; // what was computed first, in image pixels
+  #blending = new Blending();
   #split = 50; // percent of the visible image that shows the noisy one
 
   constructor() {
@@ -56,32 +58,37 @@ export class Viewer {
   async showAfter(blob) {
     const first = find("after-layer").hidden;
     setBlob(this.#after, blob);
+    this.#blending.renew();
     const { src } = this.#after;
     const seen = (await this.#after.decode().catch(() => false)) !== false;
     if (this.#after.src !== src) return true; // there is another one by now
-    this.hideQuick();
+    this.hidePart();
     this.#setAfterHidden(!seen);
+    this.#blending.renew();
     if (first && seen) this.#stopGlide = glide(100, 50, (place) => this.slideTo(place));
     this.#draw();
     return seen;
   }
 
-  /** Show a part of a result over the old one; its outermost pixels are left out. */
-  async showQuick(blob, { x, y, width, height }, margin) {
-    const quick = find("quick");
-    setBlob(quick, blob);
-    await quick.decode().catch(() => {});
-    const edges = [y, this.#size.width - x - width, this.#size.height - y - height, x];
-    quick.style.clipPath = `inset(${edges.map((edge) => `${edge > 0 ? margin : 0}px`).join(" ")})`;
-    this.#part = { x, y, width, height };
-    quick.hidden = false;
+  /** Show a part of a result over the old one. */
+  async showPart(blob, area) {
+    const image = find("quick");
+    setBlob(image, blob);
+    await image.decode().catch(() => {});
+    this.#part = area;
+    image.hidden = false;
     this.#setAfterHidden(false);
     this.#draw();
   }
 
-  hideQuick() {
+  hidePart() {
     setBlob(find("quick"), null);
     find("quick").hidden = true;
+  }
+
+  /** Show the result with strengths up to 1. */
+  blend(grain, chroma) {
+    this.#blending.blend(grain, chroma);
   }
 
   /** Choose how much stronger than it is the removed noise is shown. */
@@ -91,7 +98,7 @@ export class Viewer {
 
   hideAfter() {
     setBlob(this.#after, null);
-    this.hideQuick();
+    this.hidePart();
     this.#setAfterHidden(true);
     this.#draw();
   }
@@ -102,14 +109,13 @@ export class Viewer {
     this.hideAfter();
   }
 
-  /** The part of the image in view, at most so many pixels wide and high, about its centre. */
-  region(most) {
+  /** The part of the image in view, and so many pixels around it, in whole pixels of the image. */
+  visiblePart(margin) {
     const { left, top, right, bottom } = this.#visible();
     const cut = (start, end, origin, all) => {
-      const low = Math.max(0, Math.floor((start - origin) / this.#scale));
-      const high = Math.min(all, Math.ceil((end - origin) / this.#scale));
-      const length = Math.min(high - low, most);
-      return [Math.floor(low + (high - low - length) / 2), length];
+      const low = Math.max(0, Math.floor((start - origin) / this.#scale) - margin);
+      const high = Math.min(all, Math.ceil((end - origin) / this.#scale) + margin);
+      return [low, high - low];
     };
     const [x, width] = cut(left, right, this.#x, this.#size.width);
     const [y, height] = cut(top, bottom, this.#y, this.#size.height);
@@ -213,14 +219,12 @@ export class Viewer {
     this.#place(find("quick"), this.#part);
     this.#view.style.setProperty("--scale", this.#scale);
     const level = this.#scale * devicePixelRatio;
+    const smooth = level < PIXELATED_FROM;
     this.#view.classList.toggle("zoomed", !this.#fitted);
-    this.#view.classList.toggle("pixelated", level >= PIXELATED_FROM);
-    find("zoom-value").textContent = `${Math.round(100 * level)}%`;
-    const pressed = { fit: this.#fitted, real: level === 1, pixels: level === PIXELS };
-    for (const [name, state] of Object.entries(pressed)) {
-      document.querySelector(`[data-zoom=${name}]`).setAttribute("aria-pressed", state);
-    }
+    this.#view.classList.toggle("pixelated", !smooth);
+    drawTools(level, this.#fitted, this.#view.classList.contains("empty"));
     this.#drawBoundary();
+    this.#blending.follow({ ...whole, x: this.#x, y: this.#y, scale: this.#scale, smooth });
   }
 
   /** Put a part of the image where it belongs. */
@@ -255,18 +259,7 @@ export class Viewer {
     const share = Math.round(this.#split);
     this.#handle.setAttribute("aria-valuenow", share);
     this.#handle.setAttribute("aria-valuetext", `${share}% noisy, ${100 - share}% denoised`);
-    this.#placeTags(left + 8, top + 8, right, x);
-  }
-
-  #placeTags(left, top, right, x) {
-    const [before, after] = [find("before-tag"), find("after-tag")];
-    Object.assign(before.style, { left: `${left}px`, top: `${top}px` });
-    const width = after.offsetWidth;
-    Object.assign(after.style, { left: `${right - 8 - width}px`, top: `${top}px` });
-    // A tag that the boundary has reached would name the wrong side.
-    const alone = after.hidden;
-    before.style.opacity = alone || x > left + before.offsetWidth ? 1 : 0;
-    after.style.opacity = x < right - 8 - width ? 1 : 0;
+    placeTags({ left, top, right }, x);
   }
 
   #setAfterHidden(hidden) {

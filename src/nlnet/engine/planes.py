@@ -1,0 +1,76 @@
+"""Parts of removal for planes in memory: at half or twice the size, maps at that of an image."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nlnet.arrays import Array
+from nlnet.engine.library import check_status, instruction_set, load
+from nlnet.engine.memory import address, call_in_memory
+
+Planes = npt.NDArray[np.float32]
+
+
+def halve(planes: Array) -> Planes:
+    """Return (C, H, W) planes at half the size, in float32: means of 2x2 pixels.
+
+    Examples
+    --------
+    >>> halve(np.arange(16, dtype=np.uint8).reshape(1, 4, 4)).tolist()
+    [[[2.5, 4.5], [10.5, 12.5]]]
+    """
+    whole = np.ascontiguousarray(planes, np.float32)
+    channels, height, width = whole.shape
+    half = np.empty((channels, height // 2, width // 2), np.float32)
+    if half.size:
+        given = instruction_set(), channels, height, width, address(whole), address(half)
+        check_status(load().nlnet_halve(*given), "The smaller image")
+    return half
+
+
+def enlarge(half: Planes, first: int, last: int, width: int) -> Planes:
+    """Return rows, from `first` to `last`, of half-size planes at the full size; bilinear.
+
+    Examples
+    --------
+    >>> enlarge(np.array([[[0.0, 4.0]]], np.float32), 0, 1, 5).tolist()
+    [[[0.0, 1.0, 3.0, 4.0, 4.0]]]
+    """
+    given = np.ascontiguousarray(half, np.float32)
+    planes = np.empty((len(given), last - first, width), np.float32)
+    shape = (*given.shape, address(given), first, last, width, address(planes))
+    function = load().nlnet_enlarge
+    call_in_memory(function, "The enlarged image", instruction_set(), *shape)
+    return planes
+
+
+def widen(grid: Planes, size: tuple[int, int]) -> Planes:
+    """Return a coarse map (h, w) at the size of an image, (H, W); bilinear.
+
+    Examples
+    --------
+    >>> widen(np.array([[0.0, 4.0]], np.float32), (1, 4)).tolist()
+    [[0.0, 1.0, 3.0, 4.0]]
+    """
+    given = np.ascontiguousarray(grid, np.float32)
+    plane = np.empty(size, np.float32)
+    arguments = (*given.shape, address(given), *size, address(plane))
+    call_in_memory(load().nlnet_widen, "The map", instruction_set(), *arguments)
+    return plane
+
+
+def blend(noisy: Array, denoised: Array, shares: tuple[float, float]) -> Planes:
+    """Return (C, H, W) planes between noisy and denoised ones, by shares of luma and chroma.
+
+    Examples
+    --------
+    >>> noisy, denoised = np.full((1, 1, 1), 100.0), np.full((1, 1, 1), 104.0)
+    >>> blend(noisy, denoised, (0.25, 0.25)).item()
+    101.0
+    """
+    before, blended = np.ascontiguousarray(noisy, np.float32), np.array(denoised, np.float32)
+    channels, height, width = blended.shape
+    given = instruction_set(), channels, height * width, address(before), address(blended), *shares
+    check_status(load().nlnet_blend(*given), "The blend")
+    return blended

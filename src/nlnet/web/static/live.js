@@ -1,0 +1,68 @@
+// The visible part of the image as the settings would have it, before the whole is computed.
+
+import { part } from "./backend.js";
+import { find } from "./page.js";
+
+const MOST = 700_000; // pixels: a moment's work; a larger part is computed at a smaller size
+const MARGIN = 16; // pixels around what is visible, for at its border a part lacks its neighbours
+
+export class Live {
+  #viewer;
+  #control = null; // what stops the request under way
+  #wanted = null; // what is to be asked next
+  #finished = () => {};
+
+  /** Settled once there is nothing more to wait for. */
+  done = Promise.resolve();
+
+  constructor(viewer) {
+    this.#viewer = viewer;
+  }
+
+  /** Show the part in view as the settings would have it; of many calls the last one counts. */
+  show(photo) {
+    if (!photo.before) return;
+    this.#wanted = photo;
+    if (this.#control) return;
+    this.done = new Promise((resolve) => {
+      this.#finished = resolve;
+    });
+    this.#go();
+  }
+
+  stop() {
+    this.#wanted = null;
+    this.#control?.abort();
+  }
+
+  async #go() {
+    const photo = this.#wanted;
+    if (!photo) return this.#finished();
+    this.#wanted = null;
+    this.#control = new AbortController();
+    const { signal } = this.#control;
+    try {
+      const area = this.#viewer.visiblePart(MARGIN);
+      const factor = Math.min(1, Math.sqrt(MOST / (area.width * area.height)));
+      const blob = await part(photo, await cut(area, factor), factor, photo.settings, signal);
+      if (!signal.aborted) await this.#viewer.showPart(blob, area);
+    } catch {
+      // A preview that fails is none: the result follows, or says what is wrong.
+    } finally {
+      this.#control = null;
+      this.#go();
+    }
+  }
+}
+
+/** A part of the noisy image as a PNG file, at a size that is a factor of its own. */
+async function cut({ x, y, width, height }, factor) {
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(factor * width);
+  canvas.height = Math.round(factor * height);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingQuality = "high";
+  context.drawImage(find("before"), x, y, width, height, 0, 0, canvas.width, canvas.height);
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  return new File([blob], "part.png", { type: "image/png" });
+}

@@ -1,0 +1,306 @@
+"""Many photos: their settings, their list, what fails, and what would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from paths import PROJECT
+from raw_cases import mosaic_of, scene, shoot, stored, write_dng
+
+from browser.tour import Visit, by_command_line
+from nlnet.images import ImageFile, read_image, write_image
+
+pytestmark = pytest.mark.browser
+
+Visits = Callable[..., Visit]
+LAPTOP = {"viewport": {"width": 1366, "height": 850}}
+
+
+@pytest.fixture
+def photos(photo: np.ndarray, tmp_path: Path) -> list[Path]:
+    """Three photos that differ."""
+    paths = [tmp_path / f"photo {number}.png" for number in (1, 2, 3)]
+    for number, path in enumerate(paths):
+        write_image(path, ImageFile(np.roll(photo[:120, :160], 40 * number, axis=1)))
+    return paths
+
+
+def open_all(tour: Visit, paths: list[Path]) -> None:
+    tour.open(*paths)
+    wait_for_all(tour, len(paths))
+
+
+def wait_for_all(tour: Visit, count: int) -> None:
+    for place in range(count):
+        row = tour.page.locator("#file-list li").nth(place)
+        row.get_by_text("done", exact=True).wait_for(timeout=60_000)
+
+
+def choose(tour: Visit, place: int) -> None:
+    tour.page.locator("#file-list li").nth(place).locator(".file").click()
+
+
+# settings
+
+
+def test_settings_are_those_of_a_photo_and_come_back_with_it(
+    visit: Visits, photos: list[Path], models: list[Path], tmp_path: Path
+) -> None:
+    tour = visit()
+    open_all(tour, photos)
+    requests = tour.count("/api/denoise")
+    tour.page.locator("#noise").select_option("white")
+    tour.expect("#stale")
+    tour.page.locator("#stale").wait_for(state="hidden")
+    tour.page.locator("#format").select_option("jpeg")
+    tour.expect("#jpeg-quality-row")
+    wait_for_all(tour, 3)  # the others are as they were
+    assert tour.count("/api/denoise") == requests + 2
+    choose(tour, 1)
+    assert tour.page.locator("#noise").input_value() == "auto"
+    assert tour.page.locator("#format").input_value() == "same"
+    assert tour.page.locator("#stale").is_hidden()
+    assert tour.download(tmp_path / "second.png") == "photo 2-denoised.png"
+    expected = by_command_line(photos[1], models)
+    np.testing.assert_array_equal(read_image(tmp_path / "second.png").pixels, expected)
+    choose(tour, 0)
+    assert tour.page.locator("#noise").input_value() == "white"
+    assert tour.expect("#download").get_attribute("download") == "photo 1-denoised.jpg"
+    assert tour.page.locator("#stale").is_hidden()
+
+
+def test_settings_that_came_to_nothing_are_not_those_of_the_result(
+    visit: Visits, photos: list[Path]
+) -> None:
+    tour = visit()
+    open_all(tour, photos[:2])
+    tour.page.route("**/api/denoise", lambda route: None)
+    tour.page.locator("#noise").select_option("white")
+    tour.expect("#busy")
+    tour.page.get_by_role("button", name="Cancel").click()
+    tour.expect("#stale")
+    choose(tour, 1)
+    choose(tour, 0)
+    assert tour.page.locator("#noise").input_value() == "auto"
+    assert tour.page.locator("#stale").is_hidden()
+
+
+def test_settings_for_all_photos(visit: Visits, photos: list[Path], tmp_path: Path) -> None:
+    tour = visit()
+    open_all(tour, photos)
+    button = tour.page.get_by_role("button", name="Use for all")
+    assert button.is_hidden()
+    tour.page.locator("#format").select_option("jpeg")
+    tour.set_slider("jpeg-quality", 60)
+    button.click()
+    for place, number in ((1, 2), (2, 3)):
+        choose(tour, place)
+        tour.page.locator(f"[download='photo {number}-denoised.jpg']").wait_for(timeout=30_000)
+        assert tour.page.locator("#jpeg-quality").input_value() == "60"
+    assert button.is_hidden()
+    wait_for_all(tour, 3)
+    assert tour.download(tmp_path / "result.jpg") == "photo 3-denoised.jpg"
+    tour.open(photos[0])  # and for those that are added
+    tour.page.locator("#file-list li").nth(3).get_by_text("done", exact=True).wait_for()
+    assert tour.page.locator("#format").input_value() == "jpeg"
+
+
+# strengths
+
+
+def test_strengths_up_to_one_blend_at_once_and_compute_nothing(
+    visit: Visits, photos: list[Path], models: list[Path], tmp_path: Path
+) -> None:
+    tour = visit()
+    tour.open_and_wait(photos[0])
+    tour.page.get_by_role("button", name="Real size").click()
+    noisy, denoised = (tour.shown(name)[..., :3].astype(float) for name in ("before", "after"))
+    requests = len(tour.requests)
+    for share in (60, 35):
+        tour.set_slider("grain", share)
+        tour.set_slider("chroma", share)
+        tour.expect("#blend")
+        expected = noisy + share / 100 * (denoised - noisy)
+        for _ in range(20):  # it is drawn with the next frame, which may be late
+            if np.abs(tour.blended() - expected).max() <= 1:
+                break
+            tour.page.wait_for_timeout(50)
+        assert np.abs(tour.blended() - expected).max() <= 1
+    tour.set_slider("chroma", 80)
+    shown = tour.blended()
+    tour.page.wait_for_timeout(1000)  # longer than the page waits before it works
+    assert len(tour.requests) == requests
+    assert tour.page.locator("#stale").is_hidden()
+    assert tour.page.locator("#run").is_hidden()
+    assert tour.download(tmp_path / "result.png") == "photo 1-denoised.png"
+    result = read_image(tmp_path / "result.png").pixels
+    expected = by_command_line(photos[0], models, "--strength", "0.35,0.8")
+    np.testing.assert_array_equal(result, expected)
+    assert np.abs(shown - result).max() <= 1
+    tour.set_slider("grain", 100)
+    tour.set_slider("chroma", 100)
+    tour.page.locator("#blend").wait_for(state="hidden")
+    tour.page.wait_for_function("document.getElementById('after').complete")
+    np.testing.assert_array_equal(tour.shown("after")[..., :3], denoised)
+
+
+# noise that is not found
+
+
+@pytest.fixture
+def smooth(tmp_path: Path) -> Path:
+    """A picture without noise, but with a little grain that may be texture."""
+    rows, columns = np.mgrid[:160, :240]
+    light = 120 + 60 * np.sin(rows / 40) + 40 * np.cos(columns / 50)
+    texture = np.random.default_rng(4).normal(0, 0.45, (160, 240))
+    pixels = np.clip(np.rint(light + texture), 0, 255).astype(np.uint8)
+    write_image(tmp_path / "smooth.png", ImageFile(pixels))
+    return tmp_path / "smooth.png"
+
+
+def test_missing_noise_is_removed_anyway_in_one_press(
+    visit: Visits, smooth: Path, photos: list[Path], models: list[Path]
+) -> None:
+    tour = visit(**LAPTOP)
+    open_all(tour, [smooth, *photos])
+    tour.expect("#found", "No noise was found")
+    kind = tour.page.get_by_role("combobox", name="Kind").bounding_box()
+    assert kind["y"] + kind["height"] < LAPTOP["viewport"]["height"] - 80
+    tour.page.get_by_role("button", name="Remove it anyway").click()
+    tour.expect("#found", "Found: camera noise")
+    assert tour.page.locator("#noise").input_value() == "camera"
+    assert tour.page.locator("#anyway").is_hidden()
+    expected = by_command_line(smooth, models, "--noise", "camera")
+    np.testing.assert_array_equal(tour.shown("after")[..., 0], expected)
+
+
+# the list
+
+
+def test_the_list_shows_pictures_and_how_all_are_doing(
+    visit: Visits, photos: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "letter.png").write_text("Dear Sir or Madam")
+    tour = visit()
+    tour.open(tmp_path / "letter.png", *photos)
+    tour.expect("#tally", "3 of 4 done, 1 failed")
+    assert tour.complaints.pop().startswith("Failed to load resource")
+    assert "3 of 4 done, 1 failed" in tour.page.locator("#status").text_content()
+    drawn = "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, 96, 96).data).size"
+    pictures = tour.page.locator("#file-list canvas")
+    assert pictures.count() == 4
+    for place in (1, 2, 3):
+        assert pictures.nth(place).evaluate(drawn) > 50
+    # What failed is not shown until somebody asks for it; then it says why.
+    assert tour.page.locator("#file-list [aria-current=true]").inner_text().startswith("photo 1")
+    choose(tour, 0)
+    tour.expect("#failure-reason", "none of PNG")
+    assert tour.page.locator("#viewer").is_hidden()
+    assert tour.page.locator("#tools [aria-pressed=true]").count() == 0
+    choose(tour, 1)
+    tour.expect("#handle")
+    assert tour.page.locator("#failure").is_hidden()
+
+
+def test_the_reason_of_a_failure_is_in_words_for_people(visit: Visits, tmp_path: Path) -> None:
+    header = np.zeros((8000, 7000), np.uint8)
+    for name in ("large.png", "large.tif"):  # shown by browsers, and not
+        write_image(tmp_path / name, ImageFile(header))
+    assert (tmp_path / "large.png").stat().st_size < 4 * 2**20
+    tour = visit()
+    tour.open(tmp_path / "large.png", tmp_path / "large.tif")
+    tour.expect("#tally", "0 of 2 done, 2 failed")
+    for place in (0, 1):
+        choose(tour, place)
+        reason = tour.expect("#failure-reason").text_content()
+        assert "50 m" in reason
+        assert "max" not in reason
+        assert "--" not in reason
+    assert all(words.startswith("Failed to load") for words in tour.complaints)
+    tour.complaints.clear()
+
+
+def test_nothing_is_cut_off_on_a_laptop(visit: Visits, photos: list[Path]) -> None:
+    tour = visit(**LAPTOP)
+    open_all(tour, photos)
+    tour.page.route("**/api/denoise", lambda route: route.abort())
+    tour.page.locator("#noise").select_option("white")
+    tour.expect("#run")
+    tour.complaints.pop()
+    panel = tour.page.locator("#panel").bounding_box()
+    for name in ("Download", "Run again", "Add images"):
+        button = tour.page.locator("#actions").get_by_text(name).bounding_box()
+        assert button["x"] >= panel["x"]
+        assert button["x"] + button["width"] <= panel["x"] + panel["width"]
+        assert button["y"] + button["height"] <= LAPTOP["viewport"]["height"]
+
+
+# nothing is lost
+
+
+def closes(tour: Visit) -> bool:
+    """Whether the tab closes without a question; it stays if there is one."""
+    asked = []
+
+    def dismiss(dialog: Any) -> None:
+        asked.append(dialog)
+        dialog.dismiss()
+
+    tour.page.on("dialog", dismiss)
+    other = tour.page.context.new_page()  # to wait in when the first one is gone
+    tour.page.close(run_before_unload=True)
+    for _ in range(30):
+        if asked or tour.page.is_closed():
+            break
+        other.wait_for_timeout(100)
+    assert tour.page.is_closed() != bool(asked)
+    return not asked
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_closing_asks_if_a_result_was_not_saved(
+    visit: Visits, noisy_png: Path, tmp_path: Path, saved: bool
+) -> None:
+    tour = visit()
+    tour.open_and_wait(noisy_png)
+    if saved:
+        tour.download(tmp_path / "result.png")
+    assert closes(tour) == saved
+
+
+def test_axe_finds_nothing(visit: Visits, photos: list[Path], tmp_path: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    (tmp_path / "letter.png").write_text("Dear Sir or Madam")
+    for scheme in ("light", "dark"):
+        tour = visit(color_scheme=scheme)
+        tour.expect("#accepted", "PNG")
+        assert axe.run(tour.page).response["violations"] == []
+        tour.open(*photos, tmp_path / "letter.png")
+        tour.expect("#tally", "3 of 4 done, 1 failed")
+        tour.complaints.pop()
+        tour.page.locator("#advanced summary").click()
+        assert axe.run(tour.page).response["violations"] == []
+        choose(tour, 3)
+        tour.expect("#failure")
+        assert axe.run(tour.page).response["violations"] == []
+
+
+def test_raw_files_and_heic(visit: Visits, tmp_path: Path) -> None:
+    pytest.importorskip("rawpy")
+    pytest.importorskip("pi_heif")
+    write_dng(tmp_path / "raw.dng", stored(shoot(mosaic_of(scene()))))
+    tour = visit()
+    tour.expect("#accepted", "HEIC")
+    tour.expect("#accepted", "raw files of cameras")
+    open_all(tour, [tmp_path / "raw.dng", PROJECT / "tests" / "data" / "turned.heic"])
+    tour.expect("#handle")
+    tour.expect("#found", "Found: photon noise of the sensor")
+    assert tour.download(tmp_path / "result.tif") == "raw-denoised.tif"
+    assert read_image(tmp_path / "result.tif").pixels.dtype == np.uint16
+    choose(tour, 1)
+    tour.expect("#handle")
+    assert tour.expect("#download").get_attribute("download") == "turned-denoised.avif"
