@@ -12,7 +12,7 @@ import pytest
 from paths import PROJECT
 from web_server import ServerProcess, model_options, server_process
 
-from browser.tour import DESKTOP, Visit
+from browser.tour import DESKTOP, SECONDS, Visit
 from nlnet.defaults import FAMILIES, FAST
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.model.loading import shipped_models
@@ -71,6 +71,7 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
 
     def start(path: str = "/", at: ServerProcess = server, **options: Any) -> Visit:
         contexts.append(browser.new_context(**{**DESKTOP, **options}))
+        contexts[-1].set_default_timeout(1000 * SECONDS)
         contexts[-1].add_init_script(COUNT_URLS)
         visit = Visit(contexts[-1].new_page(), at.url, [], [])
         visit.page.on("request", lambda request: visit.requests.append(request.url))

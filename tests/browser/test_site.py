@@ -12,7 +12,7 @@ from paths import PROJECT
 
 from browser.file_server import serve_files
 from browser.noisy_images import KINDS, MOST_DIFFERING, differing, noisy_image
-from browser.tour import DESKTOP, Visit, by_command_line
+from browser.tour import DESKTOP, SECONDS, Visit, by_command_line
 from nlnet.images import ImageFile, read_image, write_image
 from scripts.site import MOST, SITE, first_visit
 
@@ -39,6 +39,7 @@ def site(browser: Any, address: str) -> Iterator[Sites]:
         workers = "allow" if isolated else "block"
         context = browser.new_context(**{**DESKTOP, **options}, service_workers=workers)
         contexts.append(context)
+        context.set_default_timeout(1000 * SECONDS)
         tour = Visit(context.new_page(), address, [], [])
         context.on("request", lambda request: tour.requests.append(request.url))
         tour.page.on("pageerror", lambda error: tour.complaints.append(str(error)))

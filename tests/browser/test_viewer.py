@@ -103,6 +103,7 @@ def test_the_boundary_moves_by_touch(visit: Callable[..., Visit], noisy_png: Pat
     for spread in (0.1, 0.2, 0.3):
         touch("touchMove", 0.5 - spread, 0.5 + spread)
     touch("touchEnd")
+    tour.settle()
     assert int(tour.expect("#zoom-value").text_content()[:-1]) > 3 * int(before[:-1])
 
 
@@ -130,6 +131,7 @@ def test_zoom(visit: Callable[..., Visit], noisy_png: Path) -> None:
     fit = tour.expect("#zoom-value").text_content()
     tour.page.mouse.move(500, 400)
     tour.page.mouse.wheel(0, -300)
+    tour.page.wait_for_function(f"document.getElementById('zoom-value').textContent !== '{fit}'")
     assert int(tour.expect("#zoom-value").text_content()[:-1]) == pytest.approx(
         2 * int(fit[:-1]), abs=1
     )

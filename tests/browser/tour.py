@@ -13,7 +13,9 @@ import numpy as np
 from nlnet.cli import main
 from nlnet.images import read_image
 
-SECONDS = 30
+SECONDS = 60
+"""How long things may take; a machine that is busy with other things takes long."""
+
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {
     "viewport": {"width": 390, "height": 844},
@@ -71,6 +73,27 @@ class Visit:
             self.page.locator("#advanced summary").click()
         return str(self.expect(f"#fact-{name}").text_content())
 
+    def settle(self) -> None:
+        """Wait until the page has drawn what the last input asked for."""
+        self.page.evaluate(
+            """() => new Promise((next) => requestAnimationFrame(() =>
+              requestAnimationFrame(() => setTimeout(next))))"""
+        )
+
+    def forgive(self) -> str:
+        """Take the oldest complaint, which may come later than what the page shows."""
+        for _ in range(100 * SECONDS):
+            if self.complaints:
+                break
+            self.page.wait_for_timeout(10)
+        return self.complaints.pop(0)
+
+    def choose_noise(self, kind: str) -> None:
+        """Choose a kind of noise, and wait until the work that this causes is done and shown."""
+        with self.page.expect_response("**/api/denoise"):
+            self.page.locator("#noise").select_option(kind)
+        self.page.locator("#stale").wait_for(state="hidden")
+
     def count(self, path: str) -> int:
         """Return how many requests went to a path so far."""
         return sum(url.endswith(path) for url in self.requests)
@@ -85,15 +108,14 @@ class Visit:
 
     def split(self) -> int:
         """Return where it is once it does not move by itself any more."""
-        last = -1
-        while (now := self.place()) != last:
-            last = now
-            self.page.wait_for_timeout(120)
-        return now
+        self.expect("#handle:not([data-gliding])")
+        self.settle()
+        return self.place()
 
     def shown(self, image: str) -> np.ndarray:
         """Return the pixels of one of the two images, as the browser has decoded them."""
-        code = """(image) => {
+        code = """async (image) => {
+          await image.decode();
           const canvas = document.createElement("canvas");
           canvas.width = image.naturalWidth;
           canvas.height = image.naturalHeight;
@@ -108,9 +130,7 @@ class Visit:
 
     def blended(self) -> np.ndarray:
         """Return what is blended on the screen; the image has to be in view in its real size."""
-        self.page.evaluate(
-            "() => new Promise((next) => requestAnimationFrame(() => setTimeout(next)))"
-        )
+        self.expect("#blend[data-drawn]")
         code = """(canvas) => {
           const [image, view] = ["before", "view"].map((id) =>
             document.getElementById(id).getBoundingClientRect());

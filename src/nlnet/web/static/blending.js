@@ -42,6 +42,7 @@ export class Blending {
     this.#canvas.hidden = off;
     find("after").classList.toggle("blended", !off);
     cancelAnimationFrame(this.#frame);
+    delete this.#canvas.dataset.drawn; // until it shows what was asked for
     if (!off && this.#place) this.#frame = requestAnimationFrame(() => this.#draw());
   }
 
@@ -52,6 +53,7 @@ export class Blending {
     const blended = mix(before, after, ...this.#shares);
     Object.assign(this.#canvas, { width: blended.width, height: blended.height });
     this.#canvas.getContext("2d").putImageData(blended, 0, 0);
+    this.#canvas.dataset.drawn = this.#shares;
   }
 
   #readBoth() {

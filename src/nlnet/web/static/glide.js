@@ -2,8 +2,11 @@
 
 const MILLISECONDS = 450;
 
-/** Call `slide` with places from one to another, ever slower; the function returned ends that. */
-export function glide(from, to, slide) {
+/**
+ * Call `slide` with places from one to another, ever slower; the function returned ends that. Until
+ * the end, the element that moves has `data-gliding`.
+ */
+export function glide(element, from, to, slide) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
     slide(to);
     return () => {};
@@ -13,7 +16,12 @@ export function glide(from, to, slide) {
     const share = Math.min(Math.max((now - start) / MILLISECONDS, 0), 1);
     slide(to + (from - to) * (1 - share) ** 3);
     if (share < 1) frame = requestAnimationFrame(step);
+    else delete element.dataset.gliding;
   };
+  element.dataset.gliding = "";
   let frame = requestAnimationFrame(step);
-  return () => cancelAnimationFrame(frame);
+  return () => {
+    cancelAnimationFrame(frame);
+    delete element.dataset.gliding;
+  };
 }

@@ -65,7 +65,7 @@ export class Viewer {
     this.hidePart();
     this.#setAfterHidden(!seen);
     this.#blending.renew();
-    if (first && seen) this.#stopGlide = glide(100, 50, (place) => this.slideTo(place));
+    if (first && seen) this.#stopGlide = glide(this.#handle, 100, 50, (place) => this.slideTo(place));
     this.#draw();
     return seen;
   }
