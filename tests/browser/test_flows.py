@@ -242,7 +242,7 @@ def test_ten_presses_are_not_ten_uploads(visit: Visits, tmp_path: Path, photo: n
     tour.expect("#quick")
     part = tour.shown("quick")
     assert part.shape[0] * part.shape[1] < 710_000  # all of the image is in view, at this size
-    tour.page.wait_for_function("letGo !== null")
+    tour.page.wait_for_function("() => letGo !== null")
     tour.page.evaluate("() => letGo()")
     tour.page.locator("#quick").wait_for(state="hidden")
     tour.page.locator("#stale").wait_for(state="hidden")

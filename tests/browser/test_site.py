@@ -97,7 +97,7 @@ def test_it_works_offline(site: Sites, noisy_png: Path) -> None:
     tour = site()
     tour.expect("#accepted", "PNG")
     kept = "() => caches.keys().then(([name]) => caches.open(name)).then((all) => all.keys())"
-    tour.page.wait_for_function(f"({kept})().then((keys) => keys.length > 40)")
+    tour.page.wait_for_function(f"() => ({kept})().then((keys) => keys.length > 40)")
     tour.page.context.set_offline(True)
     tour.page.reload()
     tour.open_and_wait(noisy_png)
