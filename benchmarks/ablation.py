@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from benchmarks.gated_stage import Gated, Ingredients, Pointwise
 from benchmarks.pictures import PROJECT, require_data
 from benchmarks.rows import add_options, measure_rows
-from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import checkout_commit
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
 from nlnet.torch.plain import flat_members, transform

@@ -87,9 +87,8 @@ def _web_entries(folder: Path, stack: contextlib.ExitStack) -> dict[str, Entry]:
     from starlette.testclient import TestClient
 
     from nlnet.web.app import create_app
-    from nlnet.web.catalog import Catalog
-    from nlnet.web.limits import Limits
-    from nlnet.web.service import Service
+    from nlnet.web.schema import Catalog
+    from nlnet.web.service import Limits, Service
 
     app = create_app(Service(Catalog([]), Limits()))
     client = stack.enter_context(TestClient(app, base_url="http://localhost"))

@@ -25,7 +25,7 @@ from tqdm import tqdm
 from benchmarks.pictures import PROJECT
 from benchmarks.rows import add_options, measure_rows
 from nlnet.atomic import write_atomically
-from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import checkout_commit
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, initial_parameters
 from nlnet.network.refinement import RefinementConfig

@@ -4,7 +4,8 @@ The films of `benchmarks.film_scenes`, made of photos under open terms, each twi
 the method were chosen on one half, and the table shows the other, which is of other photos. Given
 the noise, PSNR over all frames, page by page and along the film, fast and best, and of BM4D (after
 the same stabilisation of photon noise) for the films that ``--bm4d`` names. Times are CPU seconds,
-of all threads. Writes ``docs/results/films.json`` and the table of
+of all threads, and compare only if ``--again --bm4d 0 1 2 ...`` measures all in one run. Writes
+``docs/results/films.json`` and the table of
 ``docs/series.md``, after every film; what is there already is kept, unless ``--again``.
 """
 
@@ -147,6 +148,9 @@ def fill_in(page: str) -> str:
             for method in COLUMNS
         ]
         rows.append([f"**{title}**", *map(_figure, means)])
+    alone = means[list(COLUMNS).index("pages")]  # of the seconds, which are last
+    ratios = [None if not each or not alone else each / alone for each in means]
+    rows.append(["**times page by page**", *map(_figure, ratios)])
     return insert_block(page, NAME, format_table(["film", *COLUMNS.values()], rows))
 
 

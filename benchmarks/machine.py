@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nlnet.engine import describe_engine
-from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import checkout_commit
 from nlnet.parallel import available_cpus
 
 PACKAGES = (

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from benchmarks.ablation import SEED, SIGMA, VALIDATION_IMAGES
 from benchmarks.pictures import PROJECT, require_data
 from benchmarks.rows import add_options, measure_rows
-from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import checkout_commit
 from nlnet.network.config import NetworkConfig
 from nlnet.network.refinement import RefinementConfig
 from nlnet.torch import NLNet

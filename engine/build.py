@@ -35,7 +35,7 @@ PACKAGE = ROOT / "src" / "nlnet" / "engine"
 # groups to the bit on every CPU, so nothing is fused there, nor in files that are not named here.
 CONTRACTION = {
     "matching": "off",
-    "patches": "fast",
+    "patches": "off",
     "pixels": "off",
     "removal_rows": "off",
     "series": "off",

@@ -25,7 +25,7 @@ from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves
 from nlnet.plotting.files import save_figure
 from nlnet.plotting.inspection import draw_model
-from nlnet.training.log import read_log
+from nlnet.training.progress import read_log
 from nlnet.training.run import run_training
 
 # %%

@@ -18,7 +18,7 @@ import numpy as np
 
 from nlnet.cli import main as nlnet_command
 from nlnet.defaults import FAMILIES
-from nlnet.noise.eye import shipped_eye
+from nlnet.noise.estimation import shipped_eye
 
 PROJECT = Path(__file__).resolve().parent.parent
 MODELS = PROJECT / "js" / "models"

@@ -15,7 +15,7 @@ from nlnet.evaluation.comparison import compare
 from nlnet.images import ImageFile, read_image
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves
-from nlnet.training.log import read_log
+from nlnet.training.progress import read_log
 from scripts import noise_figures
 from scripts.results import PROJECT
 

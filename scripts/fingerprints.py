@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import nlnet.evaluation.fingerprints
+import nlnet.evaluation.datasets
 from nlnet.evaluation.datasets import list_images, read_clean
 
-FILE = Path(nlnet.evaluation.fingerprints.__file__).with_suffix(".txt")
+FILE = Path(nlnet.evaluation.datasets.__file__).with_suffix(".txt")
 SETS = {"bsd68": "BSD68", "set12": "Set12"}
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with bsd68/ and set12/")
     arguments = parser.parse_args()
     lines = [
-        f"{title} {path.stem} {nlnet.evaluation.fingerprints.fingerprint(planes):064x}\n"
+        f"{title} {path.stem} {nlnet.evaluation.datasets.fingerprint(planes):064x}\n"
         for folder, title in SETS.items()
         for path in list_images(arguments.data / folder)
         for planes in [read_clean(path, 1)[None]]

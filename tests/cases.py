@@ -9,6 +9,7 @@ import numpy as np
 
 from nlnet.engine import tasks
 from nlnet.network import color
+from nlnet.network.block import make_network
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
 from nlnet.network.parameters import (
@@ -18,7 +19,6 @@ from nlnet.network.parameters import (
     odd_from_half,
 )
 from nlnet.network.potentials import cubic_basis, table_intervals, table_step
-from nlnet.network.prepared import make_network
 from nlnet.network.recursion import BOX, denoise_rows
 
 TILE_COLUMNS = 64

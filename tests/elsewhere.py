@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nlnet.engine.removal import Removal
+from nlnet.network.block import prepare
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
-from nlnet.network.prepared import prepare
 from nlnet.noise.record import Noise
 from nlnet.noise.stabilisation import engine_noise
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nlnet.cli import main
-from nlnet.training.log import RunLog
+from nlnet.training.progress import RunLog
 
 
 def deadly(

@@ -210,8 +210,9 @@ def test_noise_is_drawn(
 
 def test_the_figure_shows_level_and_spectrum() -> None:
     pytest.importorskip("matplotlib")
+    from nlnet.noise.camera import Camera
     from nlnet.noise.levels import Level
-    from nlnet.noise.record import Camera, Photon
+    from nlnet.noise.record import Photon
     from nlnet.plotting.noise import draw_noise
 
     camera = Camera.even(9.0, (1.0, 1.5, 2.0))

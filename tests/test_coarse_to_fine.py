@@ -18,8 +18,8 @@ from nlnet.engine.planes import enlarge, halve
 from nlnet.engine.removal import Place, Removal, scales_of
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.network.prepared import prepare
-from nlnet.noise.record import Camera
+from nlnet.network.block import prepare
+from nlnet.noise.camera import Camera
 from nlnet.noise.stabilisation import engine_noise
 
 pytestmark = pytest.mark.numerical

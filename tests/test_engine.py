@@ -15,7 +15,7 @@ from cases import denoise_planes, noise, random_stages
 from messages import refused
 
 import nlnet
-from nlnet.engine import describe_engine, library, memory, noise_structures
+from nlnet.engine import describe_engine, library, memory, structures
 from nlnet.engine.library import SET_VARIABLE, SETS, available_sets
 from nlnet.errors import EngineError, InputError, ModelError
 from nlnet.network.block import pack
@@ -65,11 +65,11 @@ def test_the_declarations_are_those_of_the_header():
     assert f"#define NLNET_ENGINE_VERSION {library.VERSION}\n" in text
     for name, number in SETS.items():
         assert re.search(rf"NLNET_{name.upper()} = {number}\b", text)
-    for dtype, number in noise_structures.TYPES.items():
+    for dtype, number in structures.TYPES.items():
         assert re.search(rf"NLNET_{dtype.name.upper()} = {number}\b", text)
-    assert f"#define NLNET_SAMPLE_PAGES {noise_structures.SAMPLE_PAGES}\n" in text
+    assert f"#define NLNET_SAMPLE_PAGES {structures.SAMPLE_PAGES}\n" in text
     for structure, name in {
-        library.Rows: "nlnet_rows",
+        structures.Rows: "nlnet_rows",
         library.DenoiseTask: "nlnet_denoise_task",
         library.MatchTask: "nlnet_match_task",
         library.ForwardTask: "nlnet_forward_task",
@@ -79,14 +79,14 @@ def test_the_declarations_are_those_of_the_header():
         library.Neighbour: "nlnet_neighbour",
         library.MergeTask: "nlnet_merge_task",
         library.KeepTask: "nlnet_keep_task",
-        noise_structures.Grid: "nlnet_grid",
-        noise_structures.Planes: "nlnet_planes",
-        noise_structures.ExtremesFound: "nlnet_extremes",
-        noise_structures.SampleGiven: "nlnet_sample",
-        noise_structures.Measures: "nlnet_measures",
-        noise_structures.PhotonsFound: "nlnet_photons",
-        noise_structures.NoiseFound: "nlnet_found_noise",
-        noise_structures.EstimateTask: "nlnet_estimate_task",
+        structures.Grid: "nlnet_grid",
+        structures.Planes: "nlnet_planes",
+        structures.ExtremesFound: "nlnet_extremes",
+        structures.SampleGiven: "nlnet_sample",
+        structures.Measures: "nlnet_measures",
+        structures.PhotonsFound: "nlnet_photons",
+        structures.NoiseFound: "nlnet_found_noise",
+        structures.EstimateTask: "nlnet_estimate_task",
     }.items():
         body = re.search(rf"typedef struct {{([^}}]*)}} {name};", text)[1]
         body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)  # a callback's name

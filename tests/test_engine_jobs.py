@@ -13,8 +13,8 @@ from cases import denoise_planes, noise, random_stages
 
 from nlnet.engine.jobs import Job, threads_for
 from nlnet.engine.library import MatchTask
+from nlnet.network.block import prepare_blank
 from nlnet.network.config import NetworkConfig
-from nlnet.network.prepared import prepare_blank
 from nlnet.network.recursion import denoise_rows
 from nlnet.parallel import available_cpus
 

@@ -13,8 +13,7 @@ from messages import refused
 
 import nlnet
 from nlnet.errors import FileError, InputError, ModelError
-from nlnet.evaluation.checkout import checkout_commit
-from nlnet.evaluation.datasets import bsd68_ids, list_images, luma, read_ids
+from nlnet.evaluation.datasets import bsd68_ids, checkout_commit, list_images, luma, read_ids
 from nlnet.evaluation.metrics import psnr, ssim
 from nlnet.evaluation.protocol import Evaluation, Score, evaluate_folder
 from nlnet.images import ImageFile, write_image

@@ -11,8 +11,8 @@ from nlnet.engine.library import SET_VARIABLE, available_sets, instruction_set
 from nlnet.engine.network import EngineEye
 from nlnet.engine.tasks import look
 from nlnet.errors import InputError, ModelError
+from nlnet.network.block import prepare_eye
 from nlnet.network.eye import Eye, EyeConfig
-from nlnet.network.prepared import prepare_eye
 
 pytestmark = pytest.mark.numerical
 

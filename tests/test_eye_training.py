@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from nlnet.engine.tasks import look
-from nlnet.network.prepared import prepare_eye
-from nlnet.noise.eye import eye_from_tensors
-from nlnet.torch.eye import EyeNet
+from nlnet.network.block import prepare_eye
+from nlnet.noise.estimation import eye_from_tensors
+from nlnet.torch.refinement import EyeNet
 from nlnet.training import eye as training
 from nlnet.training.eye import Run, optimizer_step
 from nlnet.training.eye_data import (
@@ -113,12 +113,12 @@ def test_a_run_that_was_stopped_ends_with_the_same_eye(
 
     calls = 0
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **options):
         nonlocal calls
         calls += 1
         if calls == 4:
             raise KeyboardInterrupt
-        return optimizer_step(*arguments)
+        return optimizer_step(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(training, "optimizer_step", interrupted)

@@ -30,9 +30,9 @@ from messages import refused
 
 from nlnet.engine import tasks
 from nlnet.errors import InputError
+from nlnet.network.block import make_network, prepare
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
-from nlnet.network.prepared import make_network, prepare
 from nlnet.network.recursion import BOX, denoise_rows, least_memory
 
 pytestmark = pytest.mark.numerical

@@ -12,10 +12,9 @@ from noise_cases import clean, correlated_noise, photon_noise
 import nlnet
 from nlnet.engine import estimates
 from nlnet.engine.library import SET_VARIABLE, available_sets
-from nlnet.network.prepared import prepare_eye
+from nlnet.network.block import prepare_eye
 from nlnet.noise import add_noise
-from nlnet.noise.estimation import find_noise
-from nlnet.noise.eye import shipped_eye
+from nlnet.noise.estimation import find_noise, shipped_eye
 from nlnet.noise.sample import Extremes, Sample, sampled_pages, tile_places
 
 pytestmark = pytest.mark.numerical

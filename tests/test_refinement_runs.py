@@ -23,9 +23,9 @@ from refinements import (
 from nlnet.engine import tasks
 from nlnet.engine.memory import aligned_memory
 from nlnet.errors import Cancelled, InputError
+from nlnet.network.block import prepare
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, initial_parameters
-from nlnet.network.prepared import prepare
 from nlnet.network.recursion import least_memory
 from nlnet.network.refinement import RefinementConfig
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
 from messages import refused
 
@@ -219,3 +220,51 @@ def test_video_files_are_told_the_way(
     wrong = fails("denoise", tmp_path / "film", "-o", tmp_path / "out.png")
     assert "ffmpeg" in wrong
     assert "--along files" in wrong
+
+
+# --- Animations ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def animation(movie: np.ndarray, tmp_path: Path) -> Path:
+    frames = [PIL.Image.fromarray(page) for page in movie]
+    delays = [50 + 10 * number for number in range(PAGES)]
+    path = tmp_path / "in.gif"
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=delays, loop=3)
+    return path
+
+
+def test_the_frames_of_a_gif_and_how_long_they_are_shown(
+    animation: Path, denoised: np.ndarray
+) -> None:
+    out = animation.parent / "out.gif"
+    run(animation, "-o", out, "--along", "pages")
+    # A palette of 256 colors for all frames, one of which is transparent, has not every gray.
+    written = np.array([page.pixels for page in read_pages(out)], float)
+    np.testing.assert_allclose(written, denoised, atol=2)
+    with PIL.Image.open(out) as film:
+        assert film.info["loop"] == 3
+        for number in range(PAGES):
+            film.seek(number)
+            assert film.info["duration"] == 50 + 10 * number
+
+
+def test_the_frames_of_a_gif_as_pages_of_a_tiff_file(
+    animation: Path, denoised: np.ndarray, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = animation.parent / "out.tif"
+    run(animation, "-o", out, "--along", "pages")
+    np.testing.assert_array_equal([page.pixels for page in read_pages(out)], denoised)
+    assert "how long its frames are shown" in "".join(capsys.readouterr())
+
+
+def test_frames_of_colors_and_transparency(tmp_path: Path) -> None:
+    colors = np.random.default_rng(0).integers(0, 8, (40, 12, 10, 3)).astype(np.uint8) * 32
+    colors[:, :, :, 1:] = colors[:, :, :, :1]
+    colors[33, 2, 3] = 200, 0, 0  # one pixel makes all frames color
+    write_pages(tmp_path / "a.gif", [ImageFile(page) for page in colors])
+    np.testing.assert_array_equal([page.pixels for page in read_pages(tmp_path / "a.gif")], colors)
+    alpha = np.where(np.eye(12, 10) > 0, 0, 255).astype(np.uint8)
+    write_pages(tmp_path / "b.gif", [ImageFile(page, alpha) for page in colors[:3]])
+    for page in read_pages(tmp_path / "b.gif"):
+        np.testing.assert_array_equal(page.alpha, alpha)

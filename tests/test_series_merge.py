@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from nlnet.denoising.series import REACH, Page, merge_page, merge_pages
+from nlnet.denoising.series import REACH, Page, merge_page, merge_pages, strength_of_noise
 from nlnet.denoising.series_motion import find_motion
 from nlnet.engine.library import SET_VARIABLE, available_sets
 from nlnet.engine.series import align
@@ -117,3 +117,12 @@ def test_a_few_pages_are_in_memory_and_each_is_read_once():
         assert (merged is None) == (number == 6)
     assert asked == list(range(count))
     assert max(alive) == REACH
+
+
+def test_what_averaging_removes_tells_how_strong_the_noise_is():
+    removed = np.full((90, 100), 0.9, np.float32)
+    lost = 0.9 * np.random.default_rng(0).standard_normal((1, 90, 100), np.float32)
+    lost[0, :30] *= 5  # neighbours that show something else
+    assert strength_of_noise(0.8 * lost, removed) == pytest.approx(0.83, abs=0.03)
+    assert strength_of_noise(1.5 * lost, removed) == 1
+    assert strength_of_noise(0.5 * lost, removed / 2) == 1  # hardly anything was averaged

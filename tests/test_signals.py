@@ -12,7 +12,7 @@ from pictures import random_image
 
 import nlnet.atomic
 from nlnet.cli import main
-from nlnet.cli.signals import Terminated, orderly_end
+from nlnet.cli.streams import Terminated, orderly_end
 from nlnet.images import ImageFile, write_image
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")

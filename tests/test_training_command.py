@@ -25,9 +25,8 @@ from training_cases import (
 
 from nlnet.cli import main
 from nlnet.model.loading import load_model
-from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase
-from nlnet.training.progress import Screen
+from nlnet.training.progress import RunLog, Screen
 from nlnet.training.run import LOCK_NAME
 from nlnet.training.trainer import BEST_MODEL
 

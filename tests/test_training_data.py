@@ -11,9 +11,8 @@ from training_cases import FOLDERS, read_lines, recipe, train, write_data
 from training_cases import picture as training_picture
 
 from nlnet.errors import FileError, InputError, NLNetError
-from nlnet.evaluation import fingerprints
-from nlnet.evaluation.datasets import bsd68_ids
-from nlnet.evaluation.fingerprints import fingerprint
+from nlnet.evaluation import datasets
+from nlnet.evaluation.datasets import bsd68_ids, fingerprint
 from nlnet.images import ImageFile, write_image
 from nlnet.network import color
 from nlnet.network.config import NetworkConfig
@@ -167,7 +166,7 @@ def test_a_renamed_copy_of_a_test_image_is_found(
 ) -> None:
     rng = np.random.default_rng(3)
     shown = np.kron(rng.integers(30, 220, (16, 17)), np.ones((8, 8))).astype(np.uint8)
-    monkeypatch.setattr(fingerprints, "_known", lambda: {"BSD68 12345": fingerprint(shown[None])})
+    monkeypatch.setattr(datasets, "_known", lambda: {"BSD68 12345": fingerprint(shown[None])})
     write_data(tmp_path)
     encoded = np.clip(shown[::2, ::2] + rng.normal(0, 3, (64, 68)), 0, 255).astype(np.uint8)
     write_image(tmp_path / "train" / "holiday.png", ImageFile(encoded))
@@ -179,7 +178,7 @@ def test_a_renamed_copy_of_a_test_image_is_found(
 
 
 def test_the_test_images_are_known() -> None:
-    known = fingerprints._known()
+    known = datasets._known()
     sets = [name.split() for name in known]
     assert {name for title, name in sets if title == "BSD68"} == bsd68_ids()
     assert sum(title == "Set12" for title, _ in sets) == 12

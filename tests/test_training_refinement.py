@@ -25,11 +25,10 @@ from nlnet.network.parameters import initial_parameters
 from nlnet.network.refinement import RefinementConfig
 from nlnet.torch import NLNet
 from nlnet.torch.refinement import initial_refinement
-from nlnet.training.checkpoints import load_checkpoint
+from nlnet.training.checkpoints import load_checkpoint, summarize
 from nlnet.training.data import Batch, CropSource
 from nlnet.training.phase import Setup
 from nlnet.training.pictures import Pictures
-from nlnet.training.provenance import summarize
 from nlnet.training.refinement import RefinementPhase
 from nlnet.training.settings import (
     VALIDATION_SIGMAS,

@@ -21,7 +21,7 @@ from nlnet.images.formats import FORMATS
 from nlnet.model.model import Model
 from nlnet.noise.estimation import estimate_sigma
 from nlnet.web import output, work
-from nlnet.web.limits import Limits
+from nlnet.web.service import Limits
 
 
 @pytest.fixture(scope="module")

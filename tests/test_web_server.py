@@ -25,7 +25,7 @@ from nlnet.errors import InputError
 from nlnet.images import ImageFile, decode, encode, read_image
 from nlnet.model.family import Family
 from nlnet.model.model import Model
-from nlnet.web.catalog import Catalog
+from nlnet.web.schema import Catalog
 from nlnet.web.server import is_loopback, listen, url_of
 
 

@@ -16,12 +16,10 @@ from messages import says
 from starlette.testclient import TestClient
 
 from nlnet.model.model import Model
-from nlnet.web.app import create_app
-from nlnet.web.catalog import Catalog
-from nlnet.web.limits import Limits
-from nlnet.web.security import LOOPBACK_HOSTS
+from nlnet.web.app import LOOPBACK_HOSTS, create_app
+from nlnet.web.schema import Catalog
 from nlnet.web.server import listen, url_of
-from nlnet.web.service import Service
+from nlnet.web.service import Limits, Service
 
 TIMEOUT = 60.0
 

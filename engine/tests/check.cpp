@@ -24,6 +24,8 @@ const Part kParts[] = {
     {"schedule", check::check_schedule, nullptr},
     {"eye", check::check_eye, check::time_eye},
     {"series", check::check_series, nullptr},
+    {"keep", check::check_keep, nullptr},
+    {"motion", check::check_motion, nullptr},
     {"noise", check::check_noise, check::time_noise},
     {"samples", check::check_samples, nullptr},
     {"photons", check::check_photons, nullptr},

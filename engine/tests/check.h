@@ -115,6 +115,8 @@ void check_pixels(const nlnet::Kernels &kernels, int rounds, Random random, Repo
 void check_eye(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void time_eye(const nlnet::Kernels &kernels);
 void check_series(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_keep(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
+void check_motion(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_samples(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_photons(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);
 void check_cells(const nlnet::Kernels &kernels, int rounds, Random random, Report &report);

@@ -84,13 +84,35 @@ void line(Random *random, Report &report) {
         bins.bins[i] = {intensity, i % 5 == 4 ? 4 * variance : variance, 500, 1};
     }
     nlnet_photons level = {};
-    const bool found = nlnet::fit_photons(bins, 0, &level);
+    const bool found = nlnet::fit_photons(bins, 0, true, &level);
     report.expect(found && fabs(level.gain / gain - 1) < 0.1, "gain %g of %g, %d bins", level.gain,
                   gain, bins.count);
-    report.expect(!nlnet::fit_photons(nlnet::BlockBins(), 0, &level), "no bin, no noise");
+    report.expect(!nlnet::fit_photons(nlnet::BlockBins(), 0, true, &level), "no bin, no noise");
     bins.count = 1;
-    report.expect(nlnet::fit_photons(bins, -5, &level) && level.black == -5 && level.read == 0,
-                  "one brightness: all is of photons");
+    report.expect(
+        nlnet::fit_photons(bins, -5, false, &level) && level.black == -5 && level.read == 0,
+        "one brightness: all is of photons");
+}
+
+// A line that is 0 a little above black is one from black; one that is clearly elsewhere is not.
+void black(Random *random, Report &report) {
+    const double gain = 0.5 + random->uniform();
+    const double places[] = {0.3, 60.0};
+    for (const double apart : places) {
+        nlnet::BlockBins bins = {};
+        bins.count = 12;
+        for (int i = 0; i < bins.count; i++) {
+            const double intensity = apart + 40 + 4 * i;
+            bins.bins[i] = {intensity, gain * (intensity - apart), 100, 1};
+        }
+        nlnet_photons level = {};
+        const bool found = nlnet::fit_photons(bins, 0, true, &level);
+        const double wanted = apart < 1 ? 0 : apart;
+        report.expect(found && fabs(level.black - wanted) < 1e-3 * gain, "black at %g for %g",
+                      level.black, apart);
+        nlnet::fit_photons(bins, 0, false, &level);
+        report.expect(fabs(level.black - apart) < 1e-3, "black anywhere at %g", level.black);
+    }
 }
 
 // The bins hold what a plain search for the calmest blocks of each finds.
@@ -148,6 +170,7 @@ void check_photons(const nlnet::Kernels &kernels, int rounds, Random random, Rep
     for (int round = 0; round < rounds; round++) {
         blocks(*kernels.noise, &random, report);
         line(&random, report);
+        black(&random, report);
         binning(&random, report);
     }
 }

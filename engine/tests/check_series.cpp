@@ -1,4 +1,4 @@
-// Series: the average of pages beside plain loops, and motion that is known.
+// Series: the average of pages beside plain loops.
 #include "../src/memory.h"
 #include "check.h"
 
@@ -245,100 +245,11 @@ void check_merge(const nlnet::SeriesKernels &kernels, Random &random, Report &re
                   int(height), int(width), pages.channels, pages.count, worst);
 }
 
-// A wave that only the page shows comes back, noise does not; in parts as in one go.
-void check_keep(const nlnet::SeriesKernels &kernels, Random &random, Report &report) {
-    const int64_t height = random.between(1, 100), width = random.between(1, 100);
-    const int64_t plane = height * width;
-    Array<float> noisy{size_t(plane)}, merged{size_t(plane)}, removed{size_t(plane)};
-    Array<float> whole{size_t(plane)}, parts{size_t(plane)};
-    for (int64_t at = 0; at < plane; ++at) {
-        const double wave = sin(0.9 * double(at / width) + 0.4 * double(at % width));
-        merged[at] = float(random.uniform());
-        removed[at] = float(0.5 + random.uniform());
-        noisy[at] = merged[at] + removed[at] * float(3 * wave);
-    }
-    nlnet_keep_task task = {height,      width,        1, 3.5f,   noisy.data,
-                            merged.data, removed.data, 0, height, whole.data};
-    Array<char> scratch(kernels.keep_scratch(task));
-    nlnet::Memory memory(scratch.data);
-    kernels.keep(task, memory);
-    task.kept = parts.data;
-    const int64_t cut = random.between(0, height);
-    for (int part = 0; part < 2; ++part) {
-        task.first = part ? cut : 0;
-        task.last = part ? height : cut;
-        nlnet::Memory again(scratch.data);
-        kernels.keep(task, again);
-    }
-    report.expect(memcmp(whole.data, parts.data, size_t(plane) * sizeof(float)) == 0,
-                  "keep, %d x %d: not the same in parts", int(height), int(width));
-    if (height >= 32 && width >= 32) {
-        double lost = 0, all = 0;
-        for (int64_t at = 0; at < plane; ++at) {
-            lost += pow(double(noisy[at]) - double(whole[at]), 2);
-            all += pow(double(noisy[at]) - double(merged[at]), 2);
-        }
-        report.expect(lost < 0.3 * all, "keep, %d x %d: %.3g of a wave lost", int(height),
-                      int(width), lost / all);
-    }
-    task.least = 1e9f;
-    task.first = 0;
-    task.last = height;
-    nlnet::Memory last(scratch.data);
-    kernels.keep(task, last);
-    report.expect(memcmp(merged.data, parts.data, size_t(plane) * sizeof(float)) == 0,
-                  "keep, %d x %d: something out of nothing", int(height), int(width));
-}
-
-// Waves that have moved: their motion is found, and pages of any size are taken.
-void check_align(const nlnet::SeriesKernels &kernels, Random &random, Report &report) {
-    const bool large = random.between(0, 1);
-    const int64_t height = large ? 96 : random.between(1, 60),
-                  width = large ? 120 : random.between(1, 60);
-    const int64_t blocks = (height + 7) / 8 * ((width + 7) / 8);
-    const double motion[2] = {16 * random.uniform() - 8, 16 * random.uniform() - 8};
-    Array<float> pages(size_t(2 * height * width)), field(size_t(2 * blocks)),
-        fits(size_t(8 * blocks));
-    memset(pages.data, 0, pages.count * sizeof(float));
-    for (int wave = 0; wave < 40; ++wave) {
-        const double down = 1.2 * random.uniform() - 0.6, right = 1.2 * random.uniform() - 0.6;
-        const double phase = 7 * random.uniform();
-        for (int64_t at = 0; at < 2 * height * width; ++at) {
-            const double share = at < height * width ? 0 : 1;
-            const double y = double(at / width % height) - share * motion[0];
-            const double x = double(at % width) - share * motion[1];
-            pages[at] += float(4 * sin(down * y + right * x + phase));
-        }
-    }
-    const float *other = pages.data + height * width;
-    const nlnet_align_task task = {height, width,   pages.data, other,    pages.data,
-                                   other,  nullptr, field.data, fits.data};
-    Array<char> scratch(kernels.align_scratch(task));
-    nlnet::Memory memory(scratch.data);
-    kernels.align(task, memory);
-    double worst = 0;
-    bool finite = true;
-    for (int64_t block = 0; block < blocks; ++block) {
-        const int64_t row = block / ((width + 7) / 8), column = block % ((width + 7) / 8);
-        finite &= fabs(double(field[2 * block])) < 1e3 && fabs(double(field[2 * block + 1])) < 1e3;
-        if (row < 3 || column < 3 || row >= 9 || column >= 12) continue;
-        for (int axis = 0; axis < 2; ++axis) {
-            const double gap = fabs(double(field[2 * block + axis]) - motion[axis]);
-            if (!(gap <= worst)) worst = gap;
-        }
-    }
-    report.expect(finite, "align, %d x %d: not finite", int(height), int(width));
-    if (large)
-        report.expect(worst < 0.2, "align by %.2f, %.2f: %.3g apart", motion[0], motion[1], worst);
-}
-
 }  // namespace
 
 void check_series(const nlnet::Kernels &kernels, int rounds, Random random, Report &report) {
     for (int round = 0; round < rounds; ++round) {
         check_merge(*kernels.series, random, report);
-        check_keep(*kernels.series, random, report);
-        check_align(*kernels.series, random, report);
     }
 }
 

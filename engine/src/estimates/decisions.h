@@ -91,6 +91,10 @@ constexpr double kFlat = 0.25;
 constexpr int kLowFrom = 1, kLowTo = 8, kMiddleFrom = 6, kMiddleTo = 8;
 constexpr int kHighFrom = 9, kHighestFrom = 11;
 
+// Squared errors by which a line that fits best must fit better than one from black to be taken,
+// and those that a bin counts at most.
+constexpr double kSignificant = 9, kOutlier = 16;
+
 // Share of the variance that grows over the brightness, where photon noise is asked for but none is
 // found.
 constexpr double kNoGain = 0.01;
@@ -124,7 +128,7 @@ constexpr double kProbable = 0.5;
 
 // Slope and shift that turn the eye's odds of no noise into how often there is none: fitted to
 // pictures that it was not trained on (benchmarks/certainty.py).
-constexpr double kCalibrationSlope = 1.21, kCalibrationShift = 0.56;
+constexpr double kCalibrationSlope = 1.57, kCalibrationShift = 0.99;
 
 // Below this probability noise is taken for none.
 constexpr double kDoubtful = 0.35;

@@ -181,7 +181,7 @@ struct Estimator {
         bool any = insists;
         for (int channel = 0; channel < channels(); channel++) {
             nlnet_photons level;
-            if (!fit_photons(bins[channel], black, &level)) return false;
+            if (!fit_photons(bins[channel], black, least >= 0, &level)) return false;
             any = any || grows(blocks_of(channel), blocks_of_channel(), bins[channel],
                                line_of(level), seen.line, seen.looks_like_photons(), sorter);
             found->photons[channel] = in_image(level, scale, least);

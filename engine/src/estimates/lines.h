@@ -56,6 +56,12 @@ class LineSums {
         return {along * u, along * v};
     }
 
+    // The line that is 0 at the origin.
+    Line fit_through_origin() const {
+        const double slope = xx_ > 0 ? xy_ / xx_ : 0;
+        return {slope, -slope * origin_};
+    }
+
   private:
     double origin_;
     int64_t count_ = 0;

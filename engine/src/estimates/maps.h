@@ -47,7 +47,7 @@ class StrengthMaps {
                 // As floats: what they cannot tell from no noise is none.
                 const float strength = float(exp2_of(double(value))) - 1.0f;
                 value = map != source ? strengths[source * rows * columns + i]
-                                      : float(larger_number(double(strength), 0) * factor);
+                                      : rounded(larger_number(double(strength), 0) * factor);
             }
         }
     }
@@ -62,6 +62,13 @@ class StrengthMaps {
     }
 
   private:
+    // To 12 bits, far more than is known: the eye's last bits depend on the instruction set, and
+    // the groups are found in what these strengths have evened.
+    static float rounded(double value) {
+        const double far = value * 2199023255553.0;  // 2^41 + 1, of 53 bits: Veltkamp's split
+        return float(far - (far - value));
+    }
+
     void add(const Cells &cells, const StrengthCurve &curve, int64_t tile, int map) const {
         const float *values = cells.strengths(tile, map), *weights = cells.weights_of(tile, map);
         const float *brightness = cells.brightness + tile * cells.of_tile();

@@ -115,33 +115,56 @@ inline BlockBins find_bins(const Block *blocks, int64_t count, Sorter &sorter) {
     return found;
 }
 
-// Fit a line by least squares; what lies far above is texture, and counts for little.
-inline Line fit_blocks(const BlockBins &found) {
+// How far the variance of a bin is from a line, in its standard error.
+inline double misfit(const CalmBlocks &bin, const Line &line) {
+    const double fitted = larger_number(line.at(bin.intensity), 1e-6);
+    // Blocks overlap: there is twice the error that independent ones would have.
+    const double error = 2 * fitted * square_root(2 / (kHighCount * bin.calm));
+    return (larger_number(bin.variance, 1e-6) - fitted) / error;
+}
+
+// Fit a line by least squares; what lies far above is texture, and counts for little. `black` is
+// where it is 0, if it is given.
+inline Line fit_blocks(const BlockBins &found, const double *black = nullptr) {
     Line line = {0, 0};
     for (int round = 0; round < kBlockRounds; round++) {
-        LineSums sums(found.bins[0].intensity);
+        LineSums sums(black == nullptr ? found.bins[0].intensity : *black);
         for (int i = 0; i < found.count; i++) {
             const CalmBlocks &bin = found.bins[i];
             const double variance = larger_number(bin.variance, 1e-6);
             double fitted = variance, weight = bin.calm;
             if (round > 0) {
                 fitted = larger_number(line.at(bin.intensity), 1e-6);
-                // Blocks overlap: there is twice the error that independent ones would have.
-                const double error = 2 * fitted * square_root(2 / (kHighCount * bin.calm));
-                const double away = (variance - fitted) / error;
+                const double away = misfit(bin, line);
                 weight *= smaller_number(1, 2 / larger_number(away, 1e-9));
                 weight *= smaller_number(1, 4 / larger_number(-away, 1e-9));
             }
             sums.add(bin.intensity, variance, weight / (fitted * fitted));
         }
-        line = sums.fit();
+        line = black == nullptr ? sums.fit() : sums.fit_through_origin();
     }
     return line;
 }
 
+// The same, but a line that is 0 above black is one from black, unless the blocks speak against it:
+// pixels of few photons would be darker than such a line allows, and be stretched too much.
+inline Line fit_from_black(const BlockBins &found, double black) {
+    const Line line = fit_blocks(found);
+    if (!(line.at(black) < 0)) return line;
+    const Line from_black = fit_blocks(found, &black);
+    double worse = 0;
+    for (int i = 0; i < found.count; i++) {
+        const double free = misfit(found.bins[i], line);
+        const double bound = misfit(found.bins[i], from_black);
+        worse += smaller_number(bound * bound, kOutlier) - smaller_number(free * free, kOutlier);
+    }
+    return worse < kSignificant ? from_black : line;
+}
+
 // Fit photon noise to one channel; false if it has no block. `black` is the value of no light, for
-// images of one brightness.
-inline bool fit_photons(const BlockBins &found, double black, nlnet_photons *level) {
+// images of one brightness; `counts` says that nothing is below it, as of photons without read
+// noise.
+inline bool fit_photons(const BlockBins &found, double black, bool counts, nlnet_photons *level) {
     double total = 0, mean = 0, intensity = 0;
     double darkest = found.bins[0].intensity, brightest = darkest;
     for (int i = 0; i < found.count; i++) {
@@ -159,7 +182,7 @@ inline bool fit_photons(const BlockBins &found, double black, nlnet_photons *lev
         *level = {mean / light, 0, black};
         return light > 0;
     }
-    const Line line = fit_blocks(found);
+    const Line line = counts ? fit_from_black(found, black) : fit_blocks(found);
     if (line.slope > 0) {
         *level = {line.slope, square_root(larger_number(line.foot, 0)),
                   larger_number(-line.foot / line.slope, 0)};
@@ -194,8 +217,9 @@ inline bool depends_on_brightness(const BlockBins &found) {
 inline nlnet_photons in_image(const nlnet_photons &level, const SampleScale &scale, double least) {
     const double gain = level.gain * scale.unit;
     const double foot = line_of(level).foot * scale.unit * scale.unit - gain * scale.low;
-    const double read = square_root(larger_number(foot, 0));
-    if (foot >= 0 && least >= -kDarkest * read) return {gain, read, 0};
+    const double rounding = 1e-9 * gain * gain;  // of a line that is 0 at black
+    const double read = foot > rounding ? square_root(foot) : 0;
+    if (foot >= -rounding && least >= -kDarkest * read) return {gain, read, 0};
     return {gain, 0, -foot / gain};
 }
 

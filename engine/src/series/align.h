@@ -112,12 +112,6 @@ static void align(const AlignedPages &pages, Memory &memory) {
     }
 }
 
-static size_t align_scratch(const AlignedPages &pages) {
-    Memory counted(nullptr);
-    lay_out(pages, counted);
-    return counted.impossible() ? SIZE_MAX : counted.size();
-}
-
 }  // namespace
 }  // namespace NLNET_SET
 }  // namespace nlnet

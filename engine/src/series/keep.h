@@ -154,12 +154,6 @@ static void keep(const KeptPages &pages, Memory &memory) {
     }
 }
 
-static size_t keep_scratch(const KeptPages &pages) {
-    Memory counted(nullptr);
-    lay_out(pages, counted);
-    return counted.impossible() ? SIZE_MAX : counted.size();
-}
-
 }  // namespace
 }  // namespace NLNET_SET
 }  // namespace nlnet

@@ -167,12 +167,6 @@ static void merge(const MergedPages &pages, Memory &memory) {
     }
 }
 
-static size_t merge_scratch(const MergedPages &pages) {
-    Memory counted(nullptr);
-    lay_out(pages, counted);
-    return counted.impossible() ? SIZE_MAX : counted.size();
-}
-
 }  // namespace
 }  // namespace NLNET_SET
 }  // namespace nlnet

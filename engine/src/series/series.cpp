@@ -5,9 +5,20 @@
 
 namespace nlnet {
 namespace NLNET_SET {
+namespace {
 
-extern const SeriesKernels series = {align_scratch, align,        merge_scratch,
-                                     merge,         keep_scratch, keep};
+// Bytes that a task works in; SIZE_MAX if there cannot be as many.
+template <typename Task>
+size_t scratch_of(const Task &task) {
+    Memory counted(nullptr);
+    lay_out(task, counted);
+    return counted.impossible() ? SIZE_MAX : counted.size();
+}
+
+}  // namespace
+
+extern const SeriesKernels series = {
+    scratch_of<AlignedPages>, align, scratch_of<MergedPages>, merge, scratch_of<KeptPages>, keep};
 
 }  // namespace NLNET_SET
 }  // namespace nlnet

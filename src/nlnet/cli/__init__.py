@@ -42,7 +42,7 @@ from nlnet.cli import (
 )
 from nlnet.cli.arguments import EXIT_ERROR, Parser, add_arguments
 from nlnet.cli.messages import error_line
-from nlnet.cli.signals import Terminated, orderly_end
+from nlnet.cli.streams import Terminated, orderly_end
 from nlnet.errors import NLNetError, cannot
 
 EXIT_INTERRUPTED = 130

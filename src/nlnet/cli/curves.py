@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _draw(paths: list[Path]) -> Figure:
     from nlnet.plotting.curves import draw_curves
-    from nlnet.training.log import read_log
+    from nlnet.training.progress import read_log
 
     runs = {_name(path): read_log(path) for path in paths}
     if len(runs) < len(paths):
@@ -45,7 +45,7 @@ def _draw(paths: list[Path]) -> Figure:
 
 def _name(run: Path) -> str:
     """Return the name of the run's folder, or of the log file if that has been renamed."""
-    from nlnet.training.log import FILE_NAME
+    from nlnet.training.progress import FILE_NAME
 
     path = run.resolve()
     if path.is_dir():

@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
         from nlnet.web.server import is_loopback, listen, serve
         from nlnet.web.service import Service
     from nlnet.model.loading import load_model
-    from nlnet.web.catalog import Catalog
-    from nlnet.web.limits import Limits
+    from nlnet.web.schema import Catalog
+    from nlnet.web.service import Limits
 
     catalog = Catalog([load_model(path) for path in arguments.model or ()])
     with listen(arguments.host, arguments.port) as listener:

@@ -12,21 +12,28 @@ from __future__ import annotations
 from typing import Any, cast
 
 import dask.array as da
+import numpy as np
 
-from nlnet.dask.blocks import denoise_chunks
-from nlnet.dask.chunks import layout_of
+from nlnet.arrays import Array
+from nlnet.dask.blocks import denoise_chunks, map_with_halo
+from nlnet.dask.chunks import layout_of, merge_small
 from nlnet.dask.masks import take_map, take_mask
 from nlnet.dask.pages import PagesRequest, plan_pages
-from nlnet.dask.series import denoise_along
 from nlnet.dask.work import Work
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.pages import Sigma
+from nlnet.denoising.pages import Sigma, series_of_pages
 from nlnet.denoising.plan import Request, check_map_noise
-from nlnet.denoising.strength import Strength
+from nlnet.denoising.removal import Strength
+from nlnet.denoising.series import REACH
+from nlnet.denoising.series_pages import denoise_series
+from nlnet.denoising.series_windows import window_sides
 from nlnet.engine.removal import scales_of
+from nlnet.masks import Mask
 from nlnet.model.loading import AUTO, ModelLike
-from nlnet.noise.record import SCALES, Camera, Noise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import SCALES, Noise
 from nlnet.noise.stabilisation import engine_noise
+from nlnet.progress import ignore
 
 
 def denoise(
@@ -185,3 +192,65 @@ def denoise_pages(
     # As many as noise at all scales would need.
     possible = scales_of(engine_noise(Camera.even(1.0, (1.0,) * SCALES)), work.layout.shape)
     return denoise_chunks(array, plans, work, min(scales, possible), hidden=hidden, maps=maps)
+
+
+RUN = 16
+"""Pages of a run, if chunks are smaller: its neighbors are half as many again."""
+
+
+def denoise_along(
+    array: da.Array,
+    plans: da.Array,
+    work: Work,
+    along: int,
+    hidden: da.Array | None = None,
+    maps: da.Array | None = None,
+) -> da.Array:
+    """Denoise pages that are neighbors along an axis; other parameters as for `denoise_chunks`."""
+    chunks = list(array.chunks)
+    chunks[along] = merge_small(chunks[along], RUN)
+    depth = {along: REACH if len(chunks[along]) > 1 else 0}
+    for axis, length in zip(work.layout.image_axes, work.layout.shape[1:], strict=True):
+        chunks[axis], depth[axis % array.ndim] = window_sides(length)
+    if work.layout.channel_axis is not None:
+        chunks[work.layout.channel_axis] = (work.layout.shape[0],)
+    pixels = work.layout.pixel_axes
+    numbers, last = da.arange(array.shape[along]), array.shape[along] - 1
+    inputs = [(hidden, pixels), (maps, pixels), (numbers, (along,)), (plans, range(plans.ndim))]
+    return map_with_halo(
+        _denoise_run, array, inputs, (), chunks, depth, work=work, along=along, last=last
+    )
+
+
+def _denoise_run(
+    block: Array,
+    hidden: Mask | None,
+    maps: Array | None,
+    numbers: Array,
+    plans: Array,
+    *,
+    work: Work,
+    along: int,
+    last: int,
+) -> Array:
+    """Denoise the pages of a run, given which pages of the series a block holds."""
+    first = 0 if numbers[0] == 0 else REACH
+    end = len(numbers) - (0 if numbers[-1] == last else REACH)
+    denoised = block.copy()
+    places = list(np.ndindex(plans.shape))
+    for series in series_of_pages(plans.shape, along):
+        indices = [places[number] for number in series]
+        pages = denoise_series(
+            len(indices),
+            lambda at, indices=indices: work.read_page(  # type: ignore[misc]
+                block, hidden, maps, indices[at], plans.item(indices[at])
+            ),
+            work.shares,
+            work.network,
+            ignore,
+            range(first, end),
+        )
+        for number, _, image in pages:
+            if image is not None:
+                denoised[indices[number]] = image
+    return denoised

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import dask.array as da
 import numpy as np
-from dask.delayed import delayed
+import numpy.typing as npt
+from dask.delayed import Delayed, delayed
 
+from nlnet.arrays import Array
 from nlnet.dask.chunks import layout_of
-from nlnet.dask.masks import take_mask
-from nlnet.dask.sampling import lazy_object, sample_planes
-from nlnet.inputs import check_data_range, to_planes
+from nlnet.dask.masks import fill_tiles, find_hidden, take_mask
+from nlnet.inputs import check_data_range, check_finite, to_planes
+from nlnet.masks import Mask, check_share
 from nlnet.noise.estimation import find_noise, find_sigma
 from nlnet.noise.record import check_kind
-from nlnet.noise.sample import Sample
+from nlnet.noise.sample import Extremes, Sample, check_size, tile_places
 
 
 def estimate_noise(
@@ -65,15 +68,8 @@ def estimate_noise(
     check_kind(kind)
     if data_range is not None:
         check_data_range(data_range)
-    return _for_each_page(
-        array,
-        lambda planes, hidden: lazy_object(
-            delayed(find_noise)(sample_planes(planes, hidden, estimates=True), kind)
-        ),
-        mask,
-        channel_axis,
-        stacked,
-    )
+    find = functools.partial(find_noise, kind=kind)
+    return _for_each_page(array, find, object, mask, channel_axis, stacked)
 
 
 def estimate_sigma(
@@ -109,34 +105,125 @@ def estimate_sigma(
     >>> abs(float(sigma.compute()) - 10) < 0.5
     True
     """
-    return _for_each_page(array, _estimate_sigma, mask, channel_axis, stacked)
+    return _for_each_page(array, find_sigma, np.float64, mask, channel_axis, stacked)
 
 
 def _for_each_page(
     array: da.Array,
-    estimate: Callable[[da.Array, da.Array | None], da.Array],
+    find: Callable[[Sample], Any],
+    dtype: npt.DTypeLike,
     mask: Any,
     channel_axis: int | None,
     stacked: int,
 ) -> da.Array:
-    """Return what is estimated from the (C, H, W) planes of each page."""
+    """Return what is found in the sample of each page."""
     layout = layout_of(array, stacked, channel_axis)
     values, hidden, _ = take_mask(array, mask, layout)
-    found = [
-        estimate(
-            to_planes(values[index], layout.channel_axis), None if hidden is None else hidden[index]
-        )
-        for index in np.ndindex(layout.pages)
-    ]
+    found = []
+    for index in np.ndindex(layout.pages):
+        planes = to_planes(values[index], layout.channel_axis)
+        left_out = None if hidden is None else hidden[index]
+        sample = sample_planes(planes, left_out, estimates=True)
+        found.append(lazy_scalar(delayed(find)(sample), dtype))
     return da.stack(found).reshape(layout.pages) if stacked else found[0]
 
 
-def _estimate_sigma(planes: da.Array, hidden: da.Array | None) -> da.Array:
-    sample = sample_planes(planes, hidden, estimates=True)
-    return cast(
-        da.Array, da.from_delayed(delayed(_sigma)(sample), shape=(), dtype=np.dtype(np.float64))
+def sample_planes(
+    planes: da.Array,
+    hidden: da.Array | None,
+    *,
+    estimates: bool,
+    pages: int = 1,
+    missing: bool = False,
+) -> Delayed:
+    """Return a task that makes the `Sample` of (C, H, W) planes.
+
+    Parameters
+    ----------
+    planes : dask array
+        The image. Every chunk is looked at once.
+    hidden : dask array or None
+        Which pixels are left out, (H, W). Those are filled, and so is NaN.
+    estimates : bool
+        Whether noise will be estimated, for which the image must not be too small.
+    pages : int
+        How many pages are sampled together.
+    missing : bool
+        Whether all pixels may be left out; there is no sample then, but None.
+
+    Raises
+    ------
+    InputError
+        If the image is too small; and when it is computed, if values are infinite or too large, or
+        more than half of the pixels are left out.
+    """
+    planes = planes.rechunk({0: -1})
+    if estimates:
+        check_size(planes.shape)
+    grid = tile_places(planes.shape, pages)
+    places = [place for row in grid for place in row]
+    blocks, masks = _tasks(planes), _like(planes, hidden)
+    gathered = delayed(_gather)(
+        planes.shape,
+        planes.dtype,
+        [delayed(_extremes)(*pair) for pair in zip(blocks, masks, strict=True)],
+        [_in_one_piece(planes[place]) for place in places],
+        [None if hidden is None else _in_one_piece(hidden[place[1:]]) for place in places],
+        len(grid),
+        missing,
     )
+    return cast(Delayed, gathered)
 
 
-def _sigma(sample: Sample) -> np.float64:
-    return np.float64(find_sigma(sample))
+def _like(planes: da.Array, hidden: da.Array | None) -> list[Delayed | None]:
+    """Return the parts of a mask that belong to the chunks of the planes."""
+    if hidden is None:
+        return [None] * planes.npartitions
+    return [*_tasks(hidden.rechunk(planes.chunks[1:]))]
+
+
+def _in_one_piece(array: da.Array) -> Delayed:
+    return _tasks(array.rechunk(-1))[0]
+
+
+def _tasks(array: da.Array) -> list[Delayed]:
+    # Not optimized, which is done to the graph as a whole: parts that were fused on their own, here
+    # and for another page, would not fit together.
+    return cast(list[Delayed], array.to_delayed(optimize_graph=False).ravel().tolist())
+
+
+def _extremes(planes: Array, given: Mask | None) -> tuple[Extremes, int]:
+    """Return the extremes of a chunk, whose visible values must be finite, and what is hidden."""
+    hidden = find_hidden(planes, given)
+    values = planes if hidden is None else planes[:, ~hidden]
+    check_finite(values)
+    return Extremes.of(values), 0 if hidden is None else int(np.count_nonzero(hidden))
+
+
+def _gather(
+    shape: tuple[int, int, int],
+    dtype: np.dtype[Any],
+    found: Sequence[tuple[Extremes, int]],
+    tiles: Sequence[Array],
+    hidden_tiles: Sequence[Mask | None],
+    rows: int,
+    missing: bool,
+) -> Sample | None:
+    count = sum(count for _, count in found)
+    if missing and count == shape[1] * shape[2]:
+        return None
+    check_share(count, shape[1] * shape[2])
+    extremes = Extremes.merge([each for each, _ in found])
+    return Sample(shape, dtype, extremes, fill_tiles(tiles, hidden_tiles), rows=rows)
+
+
+def lazy_scalar(value: Any, dtype: npt.DTypeLike = object) -> da.Array:
+    """Return a delayed object or number as a 0-D array."""
+    made = delayed(_as_array)(value, dtype)
+    return cast(da.Array, da.from_delayed(made, shape=(), dtype=np.dtype(dtype)))
+
+
+def _as_array(value: object, dtype: npt.DTypeLike) -> Array:
+    array = np.empty((), dtype)
+    array[()] = value
+    return array

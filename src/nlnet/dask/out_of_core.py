@@ -11,10 +11,9 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import block_sides
-from nlnet.dask.denoising import denoise_pages
+from nlnet.dask.denoising import RUN, denoise_pages
 from nlnet.dask.pages import PagesRequest, from_known, plan_pages
 from nlnet.dask.schedulers import Scheduler
-from nlnet.dask.series import RUN
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
@@ -28,7 +27,8 @@ from nlnet.files.pages import sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
-from nlnet.noise.record import SCALES, Camera
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import SCALES
 from nlnet.progress import Progress
 
 

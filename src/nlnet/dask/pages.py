@@ -13,14 +13,15 @@ from dask.delayed import delayed
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import Layout, computed_apart
+from nlnet.dask.estimation import lazy_scalar, sample_planes
 from nlnet.dask.masks import extremes
-from nlnet.dask.sampling import lazy_object, sample_planes
 from nlnet.denoising.image import unclipped_warning
 from nlnet.denoising.pages import Sigma, find_axis, groups_of_pages, sigma_of_pages
 from nlnet.denoising.plan import Plan, Request, make_plan
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, to_planes
-from nlnet.noise.record import SCALES, Camera, Noise, NoNoise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import SCALES, Noise, NoNoise
 from nlnet.noise.sample import Sample, sampled_pages
 
 _MISSING = Plan(NoNoise(), 1.0, 1.0, 0.0, None, 0.0, idle=True, unclipped=False, values=(0.0, 0.0))
@@ -126,7 +127,7 @@ def plan_pages(
             own = None
             if common is None or hidden is not None or asked.looks(array.dtype):
                 own = sample(index, estimates=asked.estimates and common is None)
-            found[index] = lazy_object(delayed(_plan)(own, given, asked, common))
+            found[index] = lazy_scalar(delayed(_plan)(own, given, asked, common))
     lazy = da.stack(found.ravel().tolist()).reshape(leading) if leading else found.item()
     return cast(da.Array, lazy.rechunk(array.chunks[: len(leading)]))
 

@@ -14,8 +14,8 @@ from nlnet.dask.chunks import Layout
 from nlnet.dask.masks import find_hidden, map_of_block
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
+from nlnet.denoising.removal import Shares, Strength, check_strength
 from nlnet.denoising.series_pages import PlannedPage
-from nlnet.denoising.strength import Shares, Strength, check_strength
 from nlnet.engine.removal import Place, scales_of
 from nlnet.inputs import check_count, check_finite, to_planes
 from nlnet.masks import Mask, Planes, fill
@@ -23,7 +23,7 @@ from nlnet.model import loading
 from nlnet.model.loading import ModelLike, check_quality, choose_model
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from nlnet.noise.stabilisation import engine_noise
 
 

@@ -20,11 +20,12 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
+from nlnet.denoising.removal import Shares, blend
 from nlnet.denoising.sigma_map import SigmaMap
-from nlnet.denoising.strength import Shares, blend
 from nlnet.engine.planes import enlarge, halve, widen
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Camera, Noise
+from nlnet.noise.record import Noise
 from nlnet.parallel import available_cpus, single_threaded_blas
 
 Maps = npt.NDArray[np.float32]

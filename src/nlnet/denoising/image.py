@@ -17,13 +17,14 @@ from nlnet.denoising.devices import CPU, check_device
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import denoise_page
 from nlnet.denoising.plan import Plan, Request, is_sure
+from nlnet.denoising.removal import Strength, check_strength
 from nlnet.denoising.sigma_map import is_map
-from nlnet.denoising.strength import Strength, check_strength
 from nlnet.errors import Cancelled
 from nlnet.inputs import check_count, check_float
 from nlnet.masks import read_planes
 from nlnet.model.loading import AUTO, ModelLike, check_quality
-from nlnet.noise.record import Camera, Noise, NoNoise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, NoNoise
 from nlnet.progress import Progress, Report, bar, ignore
 
 

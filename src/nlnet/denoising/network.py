@@ -14,8 +14,8 @@ from nlnet.engine.removal import Elsewhere, Place, Removal, usable
 from nlnet.errors import InputError
 from nlnet.model.loading import ModelLike, choose_model
 from nlnet.model.model import Model
+from nlnet.network.block import prepare
 from nlnet.network.matching import check_size
-from nlnet.network.prepared import prepare
 from nlnet.network.recursion import choose_tile_rows, memory_of_tables
 from nlnet.noise.record import Noise
 from nlnet.noise.stabilisation import engine_noise

@@ -17,9 +17,8 @@ from nlnet.arrays import Array
 from nlnet.denoising.hot_pixels import fill_hot_pixels, hot_pixels_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
-from nlnet.denoising.removal import denoise_planes, used_shares
+from nlnet.denoising.removal import Shares, denoise_planes, used_shares
 from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
-from nlnet.denoising.strength import Shares
 from nlnet.errors import InputError
 from nlnet.masks import Planes
 from nlnet.noise.sample import Sample, sampled_pages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -69,27 +70,17 @@ def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
     return sigmas
 
 
-def series_of_pages(pages: tuple[int, ...], along: int | None) -> list[list[tuple[int, ...]]]:
-    """Return the indices of the pages of every series; without an axis, each page is one.
-
-    Raises
-    ------
-    InputError
-        If there is no such axis in front of the pages.
+def series_of_pages(pages: tuple[int, ...], along: int) -> list[list[int]]:
+    """Return the numbers of the pages of every series along an axis.
 
     Examples
     --------
     >>> series_of_pages((2, 2), 0)
-    [[(0, 0), (1, 0)], [(0, 1), (1, 1)]]
+    [[0, 2], [1, 3]]
     """
-    if along is None:
-        return [[index] for index in np.ndindex(pages)]
-    along = find_axis(along, pages)
-    before, after = pages[:along], pages[along + 1 :]
-    return [
-        [(*index[:along], number, *index[along:]) for number in range(pages[along])]
-        for index in np.ndindex((*before, *after))
-    ]
+    numbers = np.moveaxis(np.arange(math.prod(pages)).reshape(pages), along, -1)
+    series: list[list[int]] = numbers.reshape(math.prod(numbers.shape[:-1]), pages[along]).tolist()
+    return series
 
 
 def find_axis(along: object, pages: tuple[int, ...], names: Sequence[str] = ()) -> int:

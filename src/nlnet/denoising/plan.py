@@ -18,7 +18,8 @@ from nlnet.denoising.sigma_map import check_extremes
 from nlnet.engine.noise import sure_certainty
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, check_data_range, check_sigma
-from nlnet.noise.record import Camera, Noise, NoNoise, White, check_kind
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, NoNoise, White, check_kind
 from nlnet.noise.sample import Sample
 from nlnet.noise.stabilisation import engine_noise
 
@@ -81,6 +82,8 @@ class Plan:
         The extremes of the values.
     sigmas : (low, high) or None
         The least and the largest value of a map of sigma, if there is one.
+    estimated : bool
+        Whether the strength of the noise is not given.
     """
 
     noise: Noise
@@ -93,6 +96,7 @@ class Plan:
     unclipped: bool
     values: tuple[float, float]
     sigmas: tuple[float, float] | None = None
+    estimated: bool = False
 
     @property
     def sigma(self) -> float:
@@ -111,7 +115,8 @@ class Plan:
         """Return the same for a page whose noise is of that standard deviation, if it is given."""
         if sigma is None:
             return self
-        return dataclasses.replace(self, noise=_of_strength(self.noise, sigma), average=sigma)
+        noise = _of_strength(self.noise, sigma)
+        return dataclasses.replace(self, noise=noise, average=sigma, estimated=False)
 
     def to_json(self) -> str:
         """Return the plan as a line of JSON."""
@@ -182,6 +187,7 @@ def make_plan(
         unclipped=unclipped,
         values=(low, high),
         sigmas=sigmas,
+        estimated=sigma is None and not isinstance(request.noise, Noise),
     )
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from nlnet.denoising.series_motion import Motion, Motions, find_motion, follow, moves
 from nlnet.engine.jobs import threads_for
-from nlnet.engine.series import Neighbour, Plane, in_threads, keep, merge
+from nlnet.engine.series import BLOCK, Neighbour, Plane, in_threads, keep, merge
 from nlnet.masks import Mask
 
 REACH = 4
@@ -31,6 +32,15 @@ it is another scene."""
 _KEPT = 4.0
 """What stands out of the noise that a page loses, in its standard deviation: noise itself does in
 one of 16,000 coefficients."""
+
+_MERGED = 0.6
+"""Share of the noise that averaging removes, at least, where it tells how strong the noise is."""
+
+_REMOVED = 0.98
+"""What the squares of tuning films say in the median, if the noise is known."""
+
+_SQUARES = 50
+"""How many squares of pixels tell that, at least."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,12 +57,16 @@ class Page:
         The pixels that are left out.
     spread : (H, W) array, float or None
         Standard deviation of the noise; None if noise is stronger in some frequencies than others.
+    even_from : float or None
+        Brightness from which on the noise has that strength, if it was found from the pages and so
+        may be wrong: noise of next to no photons is weaker than 1. None if it is given.
     """
 
     noisy: Plane
     guide: Plane
     hidden: Mask | None = None
     spread: Plane | float | None = 1.0
+    even_from: float | None = None
 
     def luminance(self) -> tuple[Plane, Plane]:
         """Return that of both."""
@@ -170,6 +184,29 @@ def merge_page(
         if each.left < each.shown + _UNLIKE
     ]
     merged, left, removed = merge(page.noisy, page.guide, alike, threads)
+    if alike and page.even_from is not None and page.spread is not None:
+        bright = page.guide.min(axis=0) >= page.even_from
+        factor = strength_of_noise(page.noisy - merged, np.where(bright, removed, 0))
+        left, removed = left * factor, removed * factor
     if alike and page.spread is not None:
         merged = keep(page.noisy, merged, removed * page.spread, _KEPT, threads)
     return merged, left
+
+
+def strength_of_noise(lost: Plane, removed: Plane) -> np.float32:
+    """Return the standard deviation of what averaging has removed, relative to what it should be.
+
+    Texture that is taken for noise in every page by itself is the same in its neighbours, so that
+    averaging does not remove it: what it removes tells how strong the noise is. Squares in which
+    neighbours show something else have too much of it, so the median of all squares counts; and
+    noise is never taken for stronger than each page says.
+    """
+    rows, columns = removed.shape[0] // BLOCK, removed.shape[1] // BLOCK
+    lost, removed = (each[..., : rows * BLOCK, : columns * BLOCK] for each in (lost, removed))
+    shape = rows, BLOCK, columns, BLOCK
+    merged = removed.reshape(shape).min(axis=(1, 3)) > _MERGED
+    if np.count_nonzero(merged) < _SQUARES:
+        return np.float32(1)
+    units = lost / np.maximum(removed, np.float32(_MERGED))
+    variances = units.reshape(-1, *shape).var(axis=(2, 4))
+    return np.float32(min(1.0, math.sqrt(float(np.median(variances[:, merged]))) / _REMOVED))

@@ -14,19 +14,22 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import plan_page, without_hot_pixels
 from nlnet.denoising.plan import Plan, Request
-from nlnet.denoising.removal import denoise_planes, to_dtype
+from nlnet.denoising.removal import Shares, blend, denoise_planes, to_dtype
 from nlnet.denoising.series import MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
-from nlnet.denoising.strength import Shares, blend
 from nlnet.engine.series import Plane
 from nlnet.masks import Planes
-from nlnet.noise.record import Camera, Noise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, Photon
 from nlnet.noise.stabilisation import Stabiliser, stabiliser
 from nlnet.progress import Report, ignore, one_of
 
 _BASE = 16
 """Radius of the square whose mean stays as it is where noise that varies is made even: only detail
 is multiplied, so that factors that vary do not bend what is smooth."""
+
+_DARK = 4
+"""Photons, read noise included, below which the Anscombe transform makes noise weaker than 1."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,7 +109,7 @@ def _in_units(found: PlannedPage, network: Network) -> Page:
     guide = noisy
     if not found.plan.idle:
         guide, _ = denoise_planes(noisy, _unit_plan(found), (1.0, 1.0), network, ignore)
-    return Page(noisy, guide, found.page.hidden, _spread(found))
+    return Page(noisy, guide, found.page.hidden, _spread(found), _even_from(found))
 
 
 def _remove_left(
@@ -160,6 +163,17 @@ def _map(found: PlannedPage) -> Plane | float:
     if found.sigma_map is None:
         return 1.0
     return np.asarray(found.sigma_map.values / _unit(found), np.float32)
+
+
+def _even_from(found: PlannedPage) -> float | None:
+    """Return the brightness above which estimated noise is even; None if it is given."""
+    if not found.plan.estimated:
+        return None
+    if not isinstance(found.plan.noise, Photon):
+        return -math.inf
+    level = found.plan.noise.levels[0]
+    dark = (_DARK * level.gain**2 - level.offset) / level.gain
+    return float(stabiliser(level).forward(np.array([dark]))[0])
 
 
 def _forward(found: PlannedPage) -> Plane:

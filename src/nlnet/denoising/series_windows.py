@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
+from nlnet.denoising.removal import Shares
 from nlnet.denoising.series import REACH
 from nlnet.denoising.series_pages import PlannedPage, denoise_series
-from nlnet.denoising.strength import Shares
 from nlnet.progress import Report, ignore
 
 _WINDOW = 4096

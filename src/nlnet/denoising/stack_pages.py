@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.denoising.page import plan_together
-from nlnet.denoising.plan import Plan, Request
 from nlnet.errors import InputError, about
 from nlnet.masks import Planes, is_missing, read_planes, with_mask_of
 
@@ -42,42 +40,27 @@ class StackPages:
             listed = " or ".join(dict.fromkeys(map(str, wanted)))
             raise InputError(f"The mask has shape {self._mask.shape}, but must be {listed}.")
 
-    def name_of(self, index: tuple[int, ...]) -> str:
+    def index_of(self, number: int) -> tuple[int, ...]:
+        """Return where a page is."""
+        return tuple(map(int, np.unravel_index(number, self.shape or (1,))))[: len(self.shape)]
+
+    def name_of(self, number: int) -> str:
         """Return what errors call a page, empty if it is the only one."""
-        if self.count == 1:
-            return ""
-        return f"Page {int(np.ravel_multi_index(index, self.shape)) + 1} of {self.count}"
+        return "" if self.count == 1 else f"Page {number + 1} of {self.count}"
 
-    def page(self, index: tuple[int, ...]) -> Array:
-        """Return a page as it is."""
-        return _read_page(self.data, index)
+    def read(self, number: int, *, may_miss: bool) -> tuple[Array, Planes | None]:
+        """Return a page, and what has been checked of it and is denoised: all but alpha.
 
-    def read(self, index: tuple[int, ...]) -> tuple[Array, Planes]:
-        """Return a page, and what has been checked of it and is denoised: all but alpha."""
-        page = self.page(index)
-        return page, self._planes_of(index, page)
+        That is None if no pixel of the page is there, and such pages may be.
+        """
+        page, axis = _read_page(self.data, self.index_of(number)), -1 if self._axes == 3 else None
+        shown = self.without_alpha(page)
+        if may_miss and is_missing(shown):
+            return page, None
+        with about(self.name_of(number)):
+            return page, read_planes(shown, self._mask_of(self.index_of(number)), axis)
 
-    def find(self, index: tuple[int, ...]) -> Planes | None:
-        """Return what is denoised of a page; None if no pixel of it is there."""
-        page = self.page(index)
-        missing = is_missing(self.without_alpha(page))
-        return None if missing else self._planes_of(index, page)
-
-    def _planes_of(self, index: tuple[int, ...], page: Array) -> Planes:
-        axis = -1 if self._axes == 3 else None
-        with about(self.name_of(index)):
-            return read_planes(self.without_alpha(page), self._mask_of(index), axis)
-
-    def plan_together(self, members: Array, sigma: float | None, request: Request) -> Plan:
-        """Decide how to denoise pages that have their noise in common, given their indices."""
-
-        def planes_of(number: int) -> Array | None:
-            found = self.find(tuple(members[number].tolist()))
-            return None if found is None else found.planes
-
-        return plan_together(len(members), planes_of, sigma, request)
-
-    def write(self, index: tuple[int, ...], page: Array, result: Array) -> None:
+    def write(self, number: int, page: Array, result: Array) -> None:
         """Keep what a page has become; alpha is as it was."""
         pixels = np.array(np.ma.getdata(page), self._denoised.dtype)
         self.without_alpha(pixels)[...] = np.ma.getdata(result)
@@ -85,7 +68,7 @@ class StackPages:
             self._denoised, np.ma.MaskedArray
         ):
             self._denoised = np.ma.MaskedArray(self._denoised, fill_value=page.fill_value)
-        self._denoised[index] = with_mask_of(page, pixels)
+        self._denoised[self.index_of(number)] = with_mask_of(page, pixels)
 
     def result(self) -> Any:
         """Return the denoised stack, of the kind of the stack itself."""

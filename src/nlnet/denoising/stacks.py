@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import check_machine, stoppable, warnings_of
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import denoise_page
+from nlnet.denoising.page_loop import PageLoop
 from nlnet.denoising.pages import (
     Sigma,
     find_axis,
@@ -22,16 +20,14 @@ from nlnet.denoising.pages import (
     sigma_of_pages,
     split_sigma,
 )
-from nlnet.denoising.plan import Plan, Request, check_map_noise
-from nlnet.denoising.series_pages import PlannedPage
-from nlnet.denoising.series_windows import denoise_in_windows
+from nlnet.denoising.plan import Request, check_map_noise
+from nlnet.denoising.removal import Strength, check_strength
 from nlnet.denoising.stack_pages import StackPages, as_array, map_of, names_of_axes
-from nlnet.denoising.strength import Shares, Strength, check_strength
-from nlnet.errors import about
 from nlnet.inputs import check_float
+from nlnet.masks import Planes
 from nlnet.model.loading import AUTO, ModelLike, check_quality
 from nlnet.noise.record import Noise
-from nlnet.progress import Progress, Report, one_of
+from nlnet.progress import Progress
 
 
 def denoise_stack(
@@ -150,83 +146,38 @@ def denoise_stack(
     network = Network.of(model, pages.channels, quality, threads, max_memory, device)
     shares = check_strength(strength, pages.channels)
     report = stoppable(progress)
-    work = _Work(pages, sigmas, maps, groups, request, shares, network, result_dtype)
     axis = None if along is None else find_axis(along, pages.shape, names_of_axes(stack))
-    series = series_of_pages(pages.shape, axis)
-    for number, indices in enumerate(series):
-        part = one_of(report, number, len(series))
-        if along is None:
-            work.denoise_alone(indices[0], part)
-        else:
-            work.denoise_along(indices, part)
+    asked = groups, request, shares, network, result_dtype
+    loop = _StackLoop(pages, sigmas, maps, axis is not None, *asked)
+    series = None if axis is None else series_of_pages(pages.shape, axis)
+    plans = []
+    for number, page, image, found in loop.run(series, report):
+        pages.write(number, page, pages.without_alpha(page) if image is None else image)
+        plans += [] if found is None else [found.plan]
     given = isinstance(noise, Noise)
-    told = dict.fromkeys(text for plan in work.done for text in warnings_of(plan, given=given))
+    told = dict.fromkeys(text for plan in plans for text in warnings_of(plan, given=given))
     for message in told:
         warnings.warn(message, stacklevel=2)
     return pages.result()
 
 
-@dataclasses.dataclass(eq=False)
-class _Work:
-    """What denoising pages takes; parameters as in `denoise_stack`, checked."""
+class _StackLoop(PageLoop[Array]):
+    """The loop over the pages of a stack; parameters as in `denoise_stack`, checked."""
 
-    pages: StackPages
-    sigmas: Array
-    maps: Any
-    groups: Array
-    request: Request
-    shares: Shares
-    network: Network
-    dtype: np.dtype[Any] | None = None
-    done: list[Plan] = dataclasses.field(default_factory=list)
-    """The plans of the pages that are denoised."""
-    _common: dict[int, Plan] = dataclasses.field(default_factory=dict)
+    def __init__(
+        self, pages: StackPages, sigmas: Array, maps: Any, is_series: bool, *asked: Any
+    ) -> None:
+        super().__init__(pages.size, *asked)
+        self._pages, self._sigmas, self._maps = pages, sigmas.ravel(), maps
+        self._is_series = is_series
 
-    def denoise_alone(self, index: tuple[int, ...], report: Report) -> None:
-        """Denoise a page by itself."""
-        common = self._common_plan(index)
-        page, planes = self.pages.read(index)
-        with about(self.pages.name_of(index)):
-            asked = self._sigma(index), self.request, self.shares, self.network
-            result, findings = denoise_page(planes, *asked, report, common, self.dtype)
-        self.pages.write(index, page, result)
-        self.done.append(findings.plan)
+    def read(self, number: int) -> tuple[Array, Planes | None]:
+        return self._pages.read(number, may_miss=self._is_series)
 
-    def denoise_along(self, indices: list[tuple[int, ...]], report: Report) -> None:
-        """Denoise pages that are neighbors."""
-        pages = denoise_in_windows(
-            self.pages.size,
-            len(indices),
-            lambda at: self._plan(indices[at]),
-            self.shares,
-            self.network,
-            report,
-        )
-        for number, found, image in pages:
-            page = self.pages.page(indices[number])
-            if found is None or image is None:
-                image = self.pages.without_alpha(page)
-            else:
-                self.done.append(found.plan)
-            self.pages.write(indices[number], page, image)
+    def name_of(self, number: int) -> str:
+        return self._pages.name_of(number)
 
-    def _plan(self, index: tuple[int, ...]) -> PlannedPage | None:
-        planes = self.pages.find(index)
-        if planes is None:
-            return None
-        with about(self.pages.name_of(index)):
-            return PlannedPage.of(
-                planes, self._sigma(index), self.request, self._common_plan(index), self.dtype
-            )
-
-    def _common_plan(self, index: tuple[int, ...]) -> Plan | None:
-        """Return what is decided for all pages that have their noise in common with a page."""
-        group = self.groups.item(index)
-        members = np.argwhere(self.groups == group)
-        if group not in self._common and len(members) > 1:
-            sigma = self.sigmas.item(index)
-            self._common[group] = self.pages.plan_together(members, sigma, self.request)
-        return self._common.get(group)
-
-    def _sigma(self, index: tuple[int, ...]) -> Any:
-        return self.sigmas.item(index) if self.maps is None else map_of(self.maps, index)
+    def sigma_of(self, number: int, planes: Planes | None = None) -> Any:
+        if self._maps is None or planes is None:
+            return self._sigmas.item(number)
+        return map_of(self._maps, self._pages.index_of(number))

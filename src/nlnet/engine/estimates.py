@@ -14,7 +14,7 @@ from nlnet.engine.jobs import Job, threads_for
 from nlnet.engine.library import check_status, instruction_set, load
 from nlnet.engine.memory import address, call_in_memory
 from nlnet.engine.network import EngineEye
-from nlnet.engine.noise_structures import (
+from nlnet.engine.structures import (
     SAMPLE_PAGES,
     TYPES,
     EstimateTask,

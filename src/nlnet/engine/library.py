@@ -11,9 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from nlnet.engine import noise_structures
-from nlnet.engine.noise_structures import EstimateTask
-from nlnet.engine.structures import Task, fields
+from nlnet.engine import structures
+from nlnet.engine.structures import EstimateTask, RemovalTask, Rows, Task, fields
 from nlnet.errors import EngineError, InputError, ModelError
 
 VERSION = 3
@@ -32,21 +31,6 @@ RAN, IDLE, DONE, CANCELLED = range(4)
 _OK, _BAD_BLOCK, _BAD_VERSION, _BAD_ARGUMENT, _TOO_SMALL, _NO_MEMORY, _NO_SUCH_SET, _TOO_LARGE = (
     range(8)
 )
-
-ROWS_CALLBACK = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-)
-
-
-class Rows(ctypes.Structure):
-    """``nlnet_rows``: rows of an image, in memory or by callback."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        *fields(ctypes.c_ssize_t, "channel_stride row_stride column_stride"),
-        ("rows", ROWS_CALLBACK),
-        ("context", ctypes.c_void_p),
-    )
 
 
 class DenoiseTask(Task):
@@ -151,7 +135,15 @@ class KeepTask(ctypes.Structure):
     )
 
 
-_TASKS = (DenoiseTask, MatchTask, ForwardTask, BackwardTask, LookTask, EstimateTask)
+_TASKS = (
+    DenoiseTask,
+    MatchTask,
+    ForwardTask,
+    BackwardTask,
+    LookTask,
+    EstimateTask,
+    RemovalTask,
+)
 
 
 @functools.cache
@@ -180,10 +172,6 @@ def load() -> ctypes.CDLL:
             f"version {VERSION}; {again}."
         )
     _declare(library)
-    # Here, since the structures are made of those above.
-    from nlnet.engine.removal_structures import declare
-
-    declare(library)
     return library
 
 
@@ -193,29 +181,45 @@ def _path() -> Path:
 
 
 def _declare(library: ctypes.CDLL) -> None:
-    number, pointer = ctypes.c_int, ctypes.c_void_p
+    """Declare the arguments of all functions, and what those return that return no status."""
+    number, small, count, real = ctypes.c_int, ctypes.c_int32, ctypes.c_int64, ctypes.c_double
+    pointer, to, sizes = ctypes.c_void_p, ctypes.POINTER, (ctypes.c_int64,) * 2
     block = (ctypes.c_char_p, ctypes.c_size_t)
-    memory = (pointer, ctypes.POINTER(ctypes.c_size_t))
-    made = (*memory, ctypes.POINTER(pointer))
+    memory = (pointer, to(ctypes.c_size_t))
+    made = (*memory, to(pointer))
+    noise, level, planes = to(structures.Noise), to(structures.Level), to(structures.Planes)
     arguments: dict[str, tuple[type, ...]] = {
         "best_set": (),
         "tile_rows": (),
+        "sure": (),
         "set_name": (number,),
         "network_make": (*block, number, number, *made),
-        "family_at": (*block, ctypes.c_double, *memory),
+        "family_at": (*block, real, *memory),
         "eye_make": (*block, number, *made),
-        **noise_structures.FUNCTIONS,
-        "align": (number, ctypes.POINTER(AlignTask), *memory),
-        "merge": (number, ctypes.POINTER(MergeTask), *memory),
-        "keep": (number, ctypes.POINTER(KeepTask), *memory),
-        **{task.maker: (pointer, ctypes.POINTER(task), *made) for task in _TASKS},
+        "sample_pages": (count, to(count)),
+        "sample_grid": (*sizes, count, to(structures.Grid)),
+        "tile_start": (count,) * 4,
+        "find_extremes": (planes, number, to(structures.ExtremesFound)),
+        "measure_sample": (to(structures.SampleGiven), *memory, to(structures.Measures)),
+        "removal_sigmas": (to(RemovalTask), to(small), to(real)),
+        "fill": (noise, real, real, to(real), to(real)),
+        "shares": (noise, to(real), to(real)),
+        "stabilise": (level, *(number,) * 3, count, pointer, pointer, *memory),
+        "halve": (number, small, *sizes, pointer, pointer),
+        "enlarge": (number, small, *sizes, pointer, *sizes, count, pointer, *memory),
+        "widen": (number, *sizes, pointer, *sizes, pointer, *memory),
+        "blend": (number, small, count, pointer, pointer, real, real),
+        "align": (number, to(AlignTask), *memory),
+        "merge": (number, to(MergeTask), *memory),
+        "keep": (number, to(KeepTask), *memory),
+        **{task.maker: (pointer, to(task), *made) for task in _TASKS},
         **dict.fromkeys(("work", "progress", "cancel", "was_cancelled", "failure"), (pointer,)),
     }
     for name, types in arguments.items():
         getattr(library, f"nlnet_{name}").argtypes = types
     library.nlnet_set_name.restype = ctypes.c_char_p
-    library.nlnet_progress.restype = ctypes.c_double
-    library.nlnet_sample_pages.restype = library.nlnet_tile_start.restype = ctypes.c_int64
+    library.nlnet_progress.restype = library.nlnet_sure.restype = real
+    library.nlnet_sample_pages.restype = library.nlnet_tile_start.restype = count
     library.nlnet_cancel.restype = None
 
 

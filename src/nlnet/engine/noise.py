@@ -12,7 +12,7 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.engine.library import check_status, instruction_set, load
 from nlnet.engine.memory import address, call_in_memory
 from nlnet.engine.network import ELEMENTS
-from nlnet.engine.removal_structures import (
+from nlnet.engine.structures import (
     CAMERA,
     DEPENDENT,
     SCALES,

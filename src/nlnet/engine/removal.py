@@ -21,9 +21,8 @@ from nlnet.engine.library import check_status, load
 from nlnet.engine.memory import address, array_at, checked_address
 from nlnet.engine.network import EngineNetwork
 from nlnet.engine.noise import EngineNoise
-from nlnet.engine.noise_structures import TYPES
-from nlnet.engine.removal_structures import ELSEWHERE, SCALES, Pixels, RemovalTask
-from nlnet.engine.removal_structures import Place as PlaceStructure
+from nlnet.engine.structures import ELSEWHERE, SCALES, TYPES, Pixels, RemovalTask
+from nlnet.engine.structures import Place as PlaceStructure
 from nlnet.engine.tasks import NO_BOX, rows_callback
 from nlnet.progress import Progress
 

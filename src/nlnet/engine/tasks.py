@@ -18,6 +18,7 @@ from nlnet.engine import library
 from nlnet.engine.jobs import Job, memory_needed, threads_for
 from nlnet.engine.memory import address, array_at, checked_address
 from nlnet.engine.network import EngineEye, EngineNetwork
+from nlnet.engine.structures import ROWS_CALLBACK
 from nlnet.errors import InputError
 from nlnet.progress import Progress
 
@@ -279,4 +280,4 @@ def rows_callback(
             return 1
         return 0
 
-    return library.ROWS_CALLBACK(call)
+    return ROWS_CALLBACK(call)

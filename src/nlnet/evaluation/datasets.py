@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
 import os
+import subprocess
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from nlnet.arrays import Array
 from nlnet.errors import InputError, ModelError, cannot
 from nlnet.images import SUFFIXES, read_image
 
@@ -98,3 +101,65 @@ def read_clean(path: Path, channels: int) -> npt.NDArray[np.uint8 | np.float32]:
         scaled = pixels.astype(np.float32) / np.float32(257)
         return np.asarray(scaled @ np.array(LUMA) if to_gray else scaled, np.float32)
     return luma(pixels) if to_gray else pixels
+
+
+_ROWS, _COLUMNS = 16, 17
+_MOST_DIFFERENT = 24
+"""Bits, of 256, in which a copy may differ: it may be encoded again, scaled or made gray."""
+
+
+def fingerprint(planes: Array) -> int:
+    """Return 256 bits that say where a (C, H, W) image becomes brighter from left to right.
+
+    Examples
+    --------
+    >>> ramp = np.tile(np.arange(34.0), (1, 32, 1))
+    >>> fingerprint(ramp) == 2**256 - 1, fingerprint(255 - ramp)
+    (True, 0)
+    """
+    gray = planes.mean(axis=0, dtype=np.float32)
+    for axis, count in enumerate((_ROWS, _COLUMNS)):
+        starts = np.arange(count) * gray.shape[axis] // count
+        lengths = np.diff([*starts, gray.shape[axis]])
+        sums = np.add.reduceat(gray, starts, axis=axis)
+        gray = sums / np.expand_dims(lengths, 1 - axis)
+    bits = np.packbits(gray[:, 1:] > gray[:, :-1])
+    return int.from_bytes(bits.tobytes(), "big")
+
+
+def find_test_image(planes: Array) -> str | None:
+    """Return the name of the test image that a (C, H, W) image shows; None if it shows none."""
+    if min(planes.shape[1:]) < _COLUMNS:
+        return None
+    found = fingerprint(planes)
+    known = _known()
+    name = min(known, key=lambda name: (known[name] ^ found).bit_count())
+    return name if (known[name] ^ found).bit_count() <= _MOST_DIFFERENT else None
+
+
+@functools.cache
+def _known() -> dict[str, int]:
+    text = importlib.resources.files("nlnet.evaluation").joinpath("fingerprints.txt").read_text()
+    lines = (line.rsplit(maxsplit=1) for line in text.splitlines())
+    return {name: int(bits, 16) for name, bits in lines}
+
+
+def checkout_commit() -> str | None:
+    """Return the git commit of the package's own checkout, None outside one.
+
+    A package installed into an environment that lies inside some other repository is not that
+    repository's code: there the answer is None too.
+    """
+    # The first call fails unless git tracks this very file.
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    return _git("rev-parse", "HEAD")
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

@@ -17,8 +17,7 @@ import numpy as np
 
 from nlnet.denoising.image import denoise
 from nlnet.errors import InputError
-from nlnet.evaluation.checkout import checkout_commit
-from nlnet.evaluation.datasets import list_images, read_clean
+from nlnet.evaluation.datasets import checkout_commit, list_images, read_clean
 from nlnet.evaluation.metrics import psnr, ssim
 from nlnet.model.model import Model
 from nlnet.noise import add_noise

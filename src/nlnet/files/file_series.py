@@ -13,7 +13,7 @@ from nlnet.errors import InputError
 from nlnet.files.claims import claim
 from nlnet.files.many_files import FileReport, prepare
 from nlnet.files.one_file import write_results
-from nlnet.files.pages import PageWork
+from nlnet.files.pages import PageWork, with_pixels
 from nlnet.files.plan import FileJob
 from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, check_format, read_image, read_pages
@@ -91,14 +91,14 @@ def _denoise_folder(
     work = PageWork(
         pages, settings, network, str(folder), lambda number: repr(str(jobs[number].source))
     )
-    for number, page, found in work.along(range(len(jobs)), stoppable(progress), wanted):
-        job = jobs[number]
+    for number, before, pixels, found in work.along(range(len(jobs)), stoppable(progress), wanted):
+        job, page = jobs[number], with_pixels(before, pixels)
         prepare(job.target)
         with claim(job.target) as ours:
             if ours and job.is_open:
-                before = read_pages(job.source, max_pixels=settings.max_pixels)
+                source = read_pages(job.source, max_pixels=settings.max_pixels)
                 told = [] if found is None else [found]
-                findings = write_results(job.source, job.target, before, [page], told, settings)
+                findings = write_results(job.source, job.target, source, [page], told, settings)
                 yield FileReport(job, findings)
             else:
                 yield FileReport(job, elsewhere=True)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from nlnet.arrays import Array
 from nlnet.atomic import copy_file
+from nlnet.defaults import JPEG_QUALITY
 from nlnet.denoising.image import stoppable
 from nlnet.denoising.page import PageFindings
 from nlnet.files.findings import Findings, Outcome, notes_of
 from nlnet.files.pages import denoise_pages
-from nlnet.files.rewriting import rewriting
 from nlnet.files.settings import Settings
 from nlnet.images import (
     ImageFile,
     WritingOptions,
     check_format,
+    decode,
+    encode,
     keeps_format,
     losses,
     read_unless_raw,
@@ -24,6 +29,7 @@ from nlnet.images import (
 )
 from nlnet.images.content import Pages
 from nlnet.images.writing import PLAIN
+from nlnet.noise.record import NoNoise
 from nlnet.progress import Progress
 
 
@@ -99,3 +105,75 @@ def _for_writing(page: ImageFile, settings: Settings) -> ImageFile:
     if settings.writing.depth is None or settings.data_range is None:
         return page
     return dataclasses.replace(page, data_range=settings.data_range)
+
+
+_PAYS = 2.0
+"""Times that what was removed must exceed what encoding loses, both as mean squares: some of it may
+have been detail."""
+
+_PIECE = 1024
+"""Side of the piece in the middle of the picture that is encoded to find out."""
+
+_BLOCK = 16
+"""Pixels of the blocks that a JPEG with halved chroma is made of."""
+
+
+STAYS = "its noise is weaker than what encoding it again would lose, so the file is copied as it is"
+
+
+def rewriting(
+    before: ImageFile,
+    results: Sequence[ImageFile],
+    found: Sequence[PageFindings],
+    settings: Settings,
+) -> tuple[WritingOptions | None, tuple[str, ...]]:
+    """Return how to write a file of the format that it had, and what there is to say.
+
+    None if it had better stay as it is: there is no noise, or too little to pay for encoding a JPEG
+    again. Else a JPEG is encoded as it was, or better if too much would be lost.
+
+    Parameters
+    ----------
+    before : ImageFile
+        The first page as it was.
+    results, found
+        The denoised pages, and what was found in them.
+    settings : Settings
+        What the user has chosen: a quality stays, and noise that is given is removed in any case.
+    """
+    if all(isinstance(page.plan.noise, NoNoise) for page in found):
+        return None, ()
+    options = settings.writing
+    encoding = None if before.metadata is None else before.metadata.encoding
+    if encoding is None or options.jpeg_quality is not None:
+        return options, ()
+    old, new = _piece(before.pixels), _piece(results[0].pixels)
+    removed = _mean_square(new, old)
+    chosen = options
+    for quality, halved in _ways(*encoding):
+        chosen = dataclasses.replace(options, jpeg_quality=quality, halved_chroma=halved)
+        if removed > _PAYS * _mean_square(_encoded(new, chosen), new):
+            return chosen, ()
+    return (None, (STAYS,)) if settings.estimates else (chosen, ())
+
+
+def _ways(quality: int, halved: bool) -> Iterator[tuple[int, bool]]:
+    """Yield the way that a file was encoded, and better ones."""
+    yield quality, halved
+    if quality < JPEG_QUALITY:
+        yield (quality + JPEG_QUALITY) // 2, halved
+    if quality < JPEG_QUALITY or halved:
+        yield max(quality, JPEG_QUALITY), False
+
+
+def _piece(pixels: Array) -> Array:
+    places = (max(n - _PIECE, 0) // 2 // _BLOCK * _BLOCK for n in pixels.shape[:2])
+    return pixels[tuple(slice(first, first + _PIECE) for first in places)]
+
+
+def _mean_square(first: Array, second: Array) -> float:
+    return float(np.mean(np.square(np.subtract(first, second, dtype=np.float32))))
+
+
+def _encoded(pixels: Array, options: WritingOptions) -> Array:
+    return decode(encode(ImageFile(pixels), ".jpg", options), "JPEG").pixels

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.denoising.hot_pixels import hot_pixels_of
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import PageFindings, denoise_page, plan_together
+from nlnet.denoising.page import PageFindings
+from nlnet.denoising.page_loop import PageLoop
 from nlnet.denoising.pages import groups_of_pages
 from nlnet.denoising.plan import Plan, Request
-from nlnet.denoising.series_pages import PlannedPage
-from nlnet.denoising.series_windows import denoise_in_windows
-from nlnet.denoising.strength import check_strength
+from nlnet.denoising.removal import check_strength
 from nlnet.errors import InputError, about
 from nlnet.files.series import series_of_file
 from nlnet.files.settings import FileSigma, Settings
@@ -26,7 +23,7 @@ from nlnet.files.side_files import page_mask, page_sigmas
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
 from nlnet.masks import Planes, is_missing, read_planes
-from nlnet.progress import Report, one_of
+from nlnet.progress import Report
 
 
 def denoise_pages(
@@ -54,22 +51,16 @@ def denoise_pages(
     work = PageWork(
         pages, settings, network, name, lambda number: name_of_page(name, number, count)
     )
-    if settings.along is None:
-        done = work.alone(report)
-    else:
+    series = None
+    if settings.along is not None:
         with about(repr(name)):
             series = series_of_file(pages[0], count, settings.along)
-        parts = (one_of(report, number, len(series)) for number in range(len(series)))
-        done = itertools.chain.from_iterable(map(work.along, series, parts))
-    results = sorted(done, key=lambda result: result[0])
-    return [page for _, page, _ in results], [found for *_, found in results if found is not None]
+    done = sorted(work.run(series, report), key=lambda result: result[0])
+    found = [found for *_, found in done if found is not None]
+    return [with_pixels(page, pixels) for _, page, pixels, _ in done], found
 
 
-Denoised: TypeAlias = tuple[int, ImageFile, PageFindings | None]
-"""The number of a page, what it has become, and what was found; None if it is missing."""
-
-
-class PageWork:
+class PageWork(PageLoop[ImageFile]):
     """The work on pages, of one file or of several; parameters are as for `denoise_pages`.
 
     `names` is called with the number of a page, and returns what errors call it.
@@ -84,12 +75,9 @@ class PageWork:
         names: Callable[[int], str],
     ) -> None:
         self._pages, self._first = pages, pages[0]
-        self._settings, self._network, self._names = settings, network, names
-        # Values that integers would round away are kept where floating ones are written.
-        self._dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
+        self._settings, self._names = settings, names
         channels, leading = self._first.channels, self._first.leading
-        self._shares = check_strength(settings.strength_for(channels), channels)
-        self._request = Request(
+        request = Request(
             settings.noise,
             settings.data_range or self._first.data_range,
             hot_pixels=bool(settings.hot_pixels),
@@ -99,53 +87,11 @@ class PageWork:
         leading = leading if math.prod(leading) == len(pages) else (len(pages),)
         with about(repr(name)):
             self._sigmas = sigmas_of_pages(settings.sigma, len(pages))
-            self._groups = groups_of_pages(leading, settings.noise_axis, per_page=each).ravel()
-        self._plans: dict[int, Plan] = {}
-
-    def alone(self, report: Report) -> Iterator[Denoised]:
-        """Denoise every page by itself."""
-        for number in range(len(self._pages)):
-            page, planes = self._read(number)
-            assert planes is not None
-            with about(self._names(number)):
-                pixels, found = denoise_page(
-                    planes,
-                    self._sigma(number, planes),
-                    self._request,
-                    self._shares,
-                    self._network,
-                    one_of(report, number, len(self._pages)),
-                    self._common(number),
-                    self._dtype,
-                )
-            yield number, _with_pixels(page, pixels), found
-
-    def along(
-        self, numbers: Sequence[int], report: Report, wanted: Collection[int] | None = None
-    ) -> Iterator[Denoised]:
-        """Denoise pages that are neighbors, given their numbers in order; of them those wanted."""
-        kept: dict[int, ImageFile] = {}
-
-        def planned(place: int) -> PlannedPage | None:
-            number = numbers[place]
-            kept[place], planes = self._read(number)
-            if planes is None:
-                return None
-            with about(self._names(number)):
-                asked = self._sigma(number, planes), self._request, self._common(number)
-                return PlannedPage.of(planes, *asked, self._dtype)
-
-        chosen = [at for at, number in enumerate(numbers) if wanted is None or number in wanted]
+            groups = groups_of_pages(leading, settings.noise_axis, per_page=each)
         height, width = self._first.pixels.shape[:2]
-        size, asked = (height, width), (self._shares, self._network)
-        done = denoise_in_windows(size, len(numbers), planned, *asked, report, chosen)
-        for place, plan, pixels in done:
-            page, found = kept[place], None
-            if plan is not None and pixels is not None:
-                page = _with_pixels(page, pixels)
-                found = PageFindings(plan.plan, (), plan.page.left_out, plan.hot)
-            yield numbers[place], page, found
-            kept = {at: each for at, each in kept.items() if at > place}
+        shares = check_strength(settings.strength_for(channels), channels)
+        dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
+        super().__init__((height, width), groups, request, shares, network, dtype)
 
     def look(self) -> Iterator[tuple[int, Plan, int]]:
         """Yield what is found in pages that have their noise in common, without denoising them.
@@ -153,54 +99,49 @@ class PageWork:
         That is the number of the group, what is decided for it, and how many of its pixels are hot
         or dead: in the first page as in the last.
         """
-        for group in np.unique(self._groups).tolist():
-            members = np.flatnonzero(self._groups == group).tolist()
-            plan = self._plan_together(members)
-            ends = (self._planes_of(number) for number in {members[0], members[-1]})
-            hot = [hot_pixels_of(planes, plan.noise) for planes in ends if planes is not None]
+        for group in np.unique(self.groups).tolist():
+            members = np.flatnonzero(self.groups == group).tolist()
+            plan = self.plan_group(members)
+            ends = (self.read(number)[1] for number in {members[0], members[-1]})
+            hot = [hot_pixels_of(end.planes, plan.noise) for end in ends if end is not None]
             yield group, plan, int(np.logical_and.reduce(hot).sum())
 
-    def _common(self, number: int) -> Plan | None:
+    def common(self, number: int) -> Plan | None:
         """Return what is decided for all pages that have their noise in common with a page."""
-        group = int(self._groups[number])
-        members = np.flatnonzero(self._groups == group).tolist()
-        if group not in self._plans and len(members) > 1:
-            self._plans[group] = self._plan_together(members)
-        return self._plans.get(group)
+        with about(self.name_of(number)):
+            return super().common(number)
 
-    def _plan_together(self, members: Sequence[int]) -> Plan:
-        sigma = self._sigmas[members[0]]
-        if sigma is not None:
-            sigma *= find_data_range(self._first.pixels, self._request.data_range) / 255
-        return plan_together(
-            len(members), lambda at: self._planes_of(members[at]), sigma, self._request
-        )
-
-    def _read(self, number: int) -> tuple[ImageFile, Planes | None]:
+    def read(self, number: int) -> tuple[ImageFile, Planes | None]:
         """Return a page, and what has been checked of it; None if it is missing in a series."""
         page = self._pages[number] if number else self._first
         if self._settings.along is not None and is_missing(page.pixels):
             return page, None
-        beside = number, len(self._pages), self._settings.max_pixels
-        with about(self._names(number)):
-            axis = None if page.channels == 1 else -1
-            return page, read_planes(page.pixels, page_mask(self._settings.mask, *beside), axis)
+        with about(self.name_of(number)):
+            mask = page_mask(self._settings.mask, *self._beside(number))
+            return page, read_planes(page.pixels, mask, None if page.channels == 1 else -1)
 
-    def _planes_of(self, number: int) -> Array | None:
-        planes = self._read(number)[1]
-        return None if planes is None else planes.planes
+    def name_of(self, number: int) -> str:
+        """Return what errors call a page."""
+        return self._names(number)
 
-    def _sigma(self, number: int, planes: Planes) -> float | Array | None:
+    def sigma_of(self, number: int, planes: Planes | None = None) -> float | Array | None:
         """Return the sigma of a page, or the map of it, in the page's units."""
-        beside = number, len(self._pages), self._settings.max_pixels
-        sigma = self._sigmas[number]
-        given = page_sigmas(self._settings.sigma_map, *beside) if sigma is None else sigma
+        given: float | Array | None = self._sigmas[number]
+        if given is None and planes is not None:
+            given = page_sigmas(self._settings.sigma_map, *self._beside(number))
         if given is None:
             return None
-        return given * (find_data_range(planes.planes, self._request.data_range) / 255)
+        values = self._first.pixels if planes is None else planes.planes
+        return given * (find_data_range(values, self.request.data_range) / 255)
+
+    def _beside(self, number: int) -> tuple[int, int, int]:
+        return number, len(self._pages), self._settings.max_pixels
 
 
-def _with_pixels(page: ImageFile, pixels: Array) -> ImageFile:
+def with_pixels(page: ImageFile, pixels: Array | None) -> ImageFile:
+    """Return a page with what its pixels have become; None if they stay."""
+    if pixels is None:
+        return page
     alpha = None if page.alpha is None else page.alpha.astype(pixels.dtype, copy=False)
     return dataclasses.replace(page, pixels=pixels, alpha=alpha)
 

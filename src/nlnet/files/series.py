@@ -6,9 +6,7 @@ import json
 import math
 import re
 
-import numpy as np
-
-from nlnet.denoising.pages import find_axis
+from nlnet.denoising.pages import find_axis, series_of_pages
 from nlnet.errors import InputError
 from nlnet.images import ImageFile
 from nlnet.images.exif import DESCRIPTION
@@ -37,18 +35,15 @@ def series_of_file(first: ImageFile, count: int, along: str | int) -> list[list[
 
     Examples
     --------
+    >>> import numpy as np
     >>> series_of_file(ImageFile(np.zeros((8, 8))), 3, "pages")
     [[0, 1, 2]]
     """
     if along == FILES:
         raise InputError("--along files is for several images that go into a folder.")
     axes = {PAGES: count} if along == PAGES else axes_of(first, count)
-    numbers = np.arange(count).reshape(tuple(axes.values()))
-    place = find_axis(along, numbers.shape, tuple(axes))
-    series: list[list[int]] = (
-        np.moveaxis(numbers, place, -1).reshape(-1, numbers.shape[place]).tolist()
-    )
-    return series
+    pages = tuple(axes.values())
+    return series_of_pages(pages, find_axis(along, pages, tuple(axes)))
 
 
 def axes_of(first: ImageFile, count: int) -> dict[str, int]:

@@ -11,7 +11,7 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import check_machine
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import check_map_noise, check_request
-from nlnet.denoising.strength import Strength
+from nlnet.denoising.removal import Strength
 from nlnet.errors import InputError
 from nlnet.files.side_files import read_side_file
 from nlnet.images import MAX_PIXELS, WritingOptions

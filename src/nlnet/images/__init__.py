@@ -27,6 +27,7 @@ from nlnet.images.formats import (
     recognize,
     result_suffix,
 )
+from nlnet.images.libvips import animation_error
 from nlnet.images.raw_files import RawFileError, has_raw_suffix, is_raw
 from nlnet.images.writing import (
     PLAIN,
@@ -97,7 +98,7 @@ def read_image(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> ImageFile:
 def read_pages(path: PathLike, *, max_pixels: int = MAX_PIXELS) -> Pages:
     """Check an image file and return its pages, each of which is decoded when it is asked for.
 
-    Most files have one page; TIFF and npy files may have more.
+    Most files have one page; TIFF and npy files may have more, and so have animated GIF files.
 
     Raises
     ------
@@ -263,6 +264,8 @@ def _as_pages(pages: ImageFile | Sequence[ImageFile]) -> Sequence[ImageFile]:
 
 def _only_page(source: Source, max_pixels: int) -> ImageFile:
     pages = read_source(source, max_pixels)
+    if len(pages) > 1 and pages.format == "GIF":
+        raise animation_error(source, f" of {len(pages)} frames")
     if len(pages) > 1:
         raise InputError(f"{source.name!r} has {len(pages)} pages, but must have one.")
     return pages[0]

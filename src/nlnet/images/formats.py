@@ -125,7 +125,9 @@ FORMATS = (
     Format(
         "JPEG XL", (".jxl",), _JXL_START, JxlCodec(), _JXL_DEPTHS, metadata=_NO_IPTC, exact=False
     ),
-    _BARE("GIF", (".gif",), rb"GIF8[79]a", _GIF, _SHALLOW, exact=False, max_side=65535),
+    _BARE(
+        "GIF", (".gif",), rb"GIF8[79]a", _GIF, _SHALLOW, stacks=True, exact=False, max_side=65535
+    ),
     _BARE("BMP", (".bmp",), rb"BM.{4}", BmpCodec(), _SHALLOW, max_side=2**15),
     _PLAIN("PGM", (".pgm",), rb"P[1245]\s", channels=(1,)),
     _PLAIN("PPM", (".ppm",), rb"P[36]\s", channels=(3,)),

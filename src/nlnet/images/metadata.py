@@ -87,6 +87,8 @@ class Metadata:
         How TIFF stored the pixels.
     encoding : (quality, halved) or None
         Quality of a JPEG file, and whether its chroma has half the size.
+    animation : (delays, loop) or None
+        Milliseconds that each frame is shown, and how often all are, 0 for ever.
     notes : tuple of str
         What of it was left out, for people.
     """
@@ -104,6 +106,7 @@ class Metadata:
     byte_order: ByteOrder = "<"
     tiling: Tiling = Tiling()
     encoding: tuple[int, bool] | None = None
+    animation: tuple[tuple[int, ...], int] | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -179,6 +182,8 @@ class Metadata:
             lost += tiff_tags.names_of_private(self.tags.entries)
             if len(self.tags.data(DESCRIPTION) or b"") > LONGEST_TEXT:
                 lost.append("the long description")
+        if self.animation is not None:
+            lost.append("how long its frames are shown")
         if target == "JPEG":
             lost += self._too_long()
         return lost

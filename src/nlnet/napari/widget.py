@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from nlnet.defaults import QUALITIES
-from nlnet.denoising.strength import MOST
+from nlnet.denoising.removal import MOST
 from nlnet.errors import Cancelled
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 from nlnet.arrays import FloatArray, Groups
 from nlnet.engine import tasks
 from nlnet.errors import InputError
+from nlnet.network.block import prepare_blank
 from nlnet.network.config import NetworkConfig
-from nlnet.network.prepared import prepare_blank
 
 
 def find_groups(images: FloatArray, config: NetworkConfig, threads: int | None = None) -> Groups:

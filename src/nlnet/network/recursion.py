@@ -23,10 +23,10 @@ from nlnet.arrays import Box, ReadRows, WriteRows
 from nlnet.engine import tasks
 from nlnet.engine.network import EngineNetwork
 from nlnet.errors import InputError
+from nlnet.network.block import prepare, prepare_blank
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
 from nlnet.network.parameters import StageParameters
-from nlnet.network.prepared import prepare, prepare_blank
 from nlnet.network.refinement import Refinement
 from nlnet.progress import Progress
 

@@ -6,16 +6,23 @@ The engine does it, from a sample of the image and with the eye that is part of 
 
 from __future__ import annotations
 
+import functools
+import importlib.resources
+from collections.abc import Mapping
+
+import numpy as np
 import numpy.typing as npt
 
 from nlnet.engine import estimates
 from nlnet.engine.estimates import Estimate
 from nlnet.inputs import check_data_range
 from nlnet.masks import read_planes
-from nlnet.network.prepared import prepare_eye
-from nlnet.noise.eye import shipped_eye
+from nlnet.network.block import prepare_eye
+from nlnet.network.eye import Eye, EyeConfig
+from nlnet.network.layers import Layer
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Camera, Noise, NoNoise, Photon, White, check_kind
+from nlnet.noise.record import Noise, NoNoise, Photon, White, check_kind
 from nlnet.noise.sample import Sample, check_size
 
 
@@ -158,3 +165,25 @@ def _as_record(estimate: Estimate, channels: int) -> Noise:
     if estimate.kind == "camera" and estimate.strengths is not None:
         return Camera(estimate.strengths, certainty=certainty)
     return NoNoise(found.sigma, certainty=certainty)
+
+
+@functools.cache
+def shipped_eye() -> Eye:
+    """Return the eye that is part of the package."""
+    from safetensors.numpy import load
+
+    content = (importlib.resources.files(__package__) / "eye.safetensors").read_bytes()
+    return eye_from_tensors(load(content))
+
+
+def eye_from_tensors(tensors: Mapping[str, npt.NDArray[np.floating]]) -> Eye:
+    """Return an eye of the usual sizes from its weights and biases, by the names of layers."""
+    config = EyeConfig(outputs=16)
+    layers = (
+        Layer(
+            tensors[f"{spec.name}.weights"].astype(np.float32),
+            tensors[f"{spec.name}.biases"].astype(np.float32),
+        )
+        for spec in config.layers
+    )
+    return Eye(config, tuple(layers))

@@ -19,7 +19,7 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.engine import estimates
-from nlnet.engine.noise_structures import ExtremesFound, Measures
+from nlnet.engine.structures import ExtremesFound, Measures
 from nlnet.errors import InputError
 
 LEAST_SIDE = 8

@@ -55,7 +55,7 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
     Parameters
     ----------
     runs : mapping
-        Name of each run, and its log as :func:`nlnet.training.log.read_log` gives it.
+        Name of each run, and its log as :func:`nlnet.training.progress.read_log` gives it.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nlnet.engine import tasks
-from nlnet.network.prepared import make_network
+from nlnet.network.block import make_network
 from nlnet.torch import plain
 from nlnet.torch.plain import Stages, StageTensors
 

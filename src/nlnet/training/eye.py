@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from nlnet.atomic import write_atomically
 from nlnet.engine.estimates import KINDS
-from nlnet.torch.eye import EyeNet
+from nlnet.torch.refinement import EyeNet
 from nlnet.training.eye_data import (
     Batch,
     EyeSettings,
@@ -45,8 +45,14 @@ _VALIDATION = range(10_000_000, 10_000_300)
 """Numbers of the examples that are validated with: no training comes to them."""
 
 
-def loss_of(seen: Tensor, batch: Batch) -> tuple[Tensor, dict[str, float]]:
-    """Return the loss of what the eye saw, and what it consists of."""
+def loss_of(
+    seen: Tensor, batch: Batch, *, clean_weight: float = 1.0
+) -> tuple[Tensor, dict[str, float]]:
+    """Return the loss of what the eye saw, and what it consists of.
+
+    Strengths told of pictures without noise count by `clean_weight`. With 0, the eye learns how
+    strong the noise is *if* there is some; whether there is, the kinds say.
+    """
     values, spreads, logits = (
         seen[:, :6],
         seen[:, 6:12].clamp(*_SPREADS),
@@ -57,6 +63,7 @@ def loss_of(seen: Tensor, batch: Batch) -> tuple[Tensor, dict[str, float]]:
     likelihood = error * torch.exp(-spreads) + spreads
     colors = torch.ones_like(likelihood)
     colors[batch.gray, 3:] = 0
+    colors[batch.labels == 0] *= clean_weight
     local = (likelihood * colors).sum() / colors.sum()
     kinds = functional.cross_entropy(logits.mean((2, 3)), batch.labels)
     right = (logits.mean((2, 3)).argmax(1) == batch.labels).float().mean()
@@ -101,7 +108,10 @@ class Run:
                     rng = np.random.default_rng((settings.seed, 1, step))
                     set_rate(self._optimizer, settings, step)
                     parts = optimizer_step(
-                        self.eye, self._optimizer, draw_batch(examples, settings, rng)
+                        self.eye,
+                        self._optimizer,
+                        draw_batch(examples, settings, rng),
+                        clean_weight=float(step < settings.clean_until),
                     )
                     self.done = step + 1
                     bar.set_postfix(parts, refresh=False)
@@ -131,7 +141,7 @@ class Run:
 
     def _validated(self, fixed: Sequence[Batch]) -> str:
         with torch.no_grad():
-            parts = [loss_of(self.eye(batch.planes), batch)[1] for batch in fixed]
+            parts = [loss_of(self.eye(batch.planes), batch, clean_weight=0)[1] for batch in fixed]
         return ", ".join(
             f"{name} {np.mean([part[name] for part in parts]):.4f}" for name in parts[0]
         )
@@ -144,11 +154,13 @@ def set_rate(optimizer: torch.optim.Optimizer, settings: EyeSettings, step: int)
         group["lr"] = settings.rate * fall * min(1.0, (step + 1) / _WARM_UP)
 
 
-def optimizer_step(eye: EyeNet, optimizer: torch.optim.Optimizer, batch: Batch) -> dict[str, float]:
+def optimizer_step(
+    eye: EyeNet, optimizer: torch.optim.Optimizer, batch: Batch, *, clean_weight: float = 1.0
+) -> dict[str, float]:
     """Take one step, and return what its loss consisted of."""
     with torch.autocast("cpu", torch.bfloat16):
         seen = eye(batch.planes)
-    loss, parts = loss_of(seen.float(), batch)
+    loss, parts = loss_of(seen.float(), batch, clean_weight=clean_weight)
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(eye.parameters(), 1.0)

@@ -20,7 +20,7 @@ from torch import Tensor
 from nlnet.network import color
 from nlnet.noise.record import SCALES
 from nlnet.noise.sample import Sample
-from nlnet.training.simulation.recipes import Recipe, draw_recipe
+from nlnet.training.simulation.recipes import BROADER, Recipe, draw_recipe
 from nlnet.training.simulation.scenes import Photos
 from nlnet.training.simulation.steps import Image
 
@@ -36,9 +36,14 @@ _LEAST_NOISE = 0.25
 
 @dataclasses.dataclass(frozen=True)
 class EyeSettings:
-    """How the eye is trained; each set of pictures serves `reuse` epochs."""
+    """How the eye is trained; each set of pictures serves `reuse` epochs.
 
-    steps: int = 12000
+    From step `clean_until` on, strengths are learned of noisy pictures alone: else each would be
+    told lower by how probable it is that there is no noise, which the certainty allows for already.
+    """
+
+    steps: int = 16000
+    clean_until: int = 12000
     batch: int = 32
     side: int = 128
     picture: int = 192
@@ -101,7 +106,7 @@ def strengths_of(first: Planes, second: Planes) -> Planes:
 def make_example(photos: Photos, settings: EyeSettings, number: int) -> Example:
     """Draw and render the picture of a number."""
     rng = np.random.default_rng((settings.seed, number))
-    recipe = draw_recipe(photos, settings.picture, rng)
+    recipe = draw_recipe(photos, settings.picture, rng, means=BROADER)
     images = [recipe.render((settings.seed, number, each)) for each in (1, 2)]
     black, unit = fill_of(images[0])
     # A picture fills more than a piece of it does, so that the true unit is somewhere between.

@@ -10,8 +10,7 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.evaluation.datasets import bsd68_ids, list_images, read_clean
-from nlnet.evaluation.fingerprints import find_test_image
+from nlnet.evaluation.datasets import bsd68_ids, find_test_image, list_images, read_clean
 from nlnet.inputs import to_planes
 from nlnet.training.settings import TrainingSettings
 

@@ -16,17 +16,15 @@ from pathlib import Path
 
 import torch
 
-from nlnet.evaluation.checkout import checkout_commit
+from nlnet.evaluation.datasets import checkout_commit
 from nlnet.model.family import Family
 from nlnet.model.model import Model
 from nlnet.torch import NLNet
-from nlnet.training.checkpoints import Checkpoint, RunProgress
+from nlnet.training.checkpoints import Checkpoint, RunProgress, describe, earlier
 from nlnet.training.data import CropSource
-from nlnet.training.log import RunLog
 from nlnet.training.phase import Phase, Setup
 from nlnet.training.pictures import Pictures
-from nlnet.training.progress import Screen
-from nlnet.training.provenance import describe, earlier
+from nlnet.training.progress import RunLog, Screen
 from nlnet.training.refinement import RefinementPhase
 from nlnet.training.settings import TrainingSettings
 from nlnet.training.stages import GreedyPhase, JointPhase

@@ -11,16 +11,16 @@ from pathlib import Path
 import fastapi_offline
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.types import ASGIApp
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import nlnet
 from nlnet.web import schema
 from nlnet.web.forms import DenoiseForm, form_for
 from nlnet.web.problems import handle_problems
-from nlnet.web.security import guarded
 from nlnet.web.service import Service
 from nlnet.web.uploads import UploadRoute
 
@@ -109,3 +109,50 @@ def _add_pages(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return FileResponse(_STATIC / "docs.html")
+
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""The names under which a server on the loopback interface may be called."""
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+        "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def guarded(app: ASGIApp) -> ASGIApp:
+    """Return an application with security headers, which refuses other sites and answers HEAD."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = app
+        headers = Headers(scope=scope)
+        # Browsers send it along with uploads, and other programs need not.
+        origin = headers.get("origin")
+        host = headers.get("host", "")
+        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+            detail = f"This server takes no requests from pages of {origin[:80]!r}."
+            answer = JSONResponse({"detail": detail}, status_code=403)
+        # HEAD is what GET would answer; uvicorn leaves the body out.
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await answer({**scope, "method": method}, receive, send_with_headers)
+
+    return serve

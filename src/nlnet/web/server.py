@@ -15,8 +15,7 @@ import pyvips
 import uvicorn
 
 from nlnet.errors import InputError, reason_of
-from nlnet.web.app import create_app
-from nlnet.web.security import LOOPBACK_HOSTS
+from nlnet.web.app import LOOPBACK_HOSTS, create_app
 from nlnet.web.service import Service
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)

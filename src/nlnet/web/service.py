@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 from collections.abc import Callable
@@ -17,10 +18,9 @@ from nlnet.model.family import Family
 from nlnet.model.figures import psnr_by_sigma, relative_time
 from nlnet.progress import Progress
 from nlnet.web import output, schema, work
-from nlnet.web.catalog import Catalog
 from nlnet.web.forms import KEY_PATTERN, MULTIPART, NOISES, DenoiseForm, PreviewForm
-from nlnet.web.limits import Limits
 from nlnet.web.queue import JobQueue
+from nlnet.web.schema import Catalog
 
 _LIBRARIES = {"HEIC": "pi_heif", "JPEG XL": "pyjpegxl", "FITS": "astropy"}
 """Formats that are only read where a library is installed, and its module."""
@@ -128,3 +128,33 @@ async def _gone(request: Request) -> None:
     """Wait until the client is not there any more; its upload has been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Bounds of one server.
+
+    Parameters
+    ----------
+    upload_bytes : int
+        Size of one upload, its form fields included.
+    pixels : int
+        Width times height of an image, read from its header before it is decoded.
+    waiting : int
+        Jobs that may wait while one runs; further ones are refused.
+    job_seconds : float
+        Time one job may run, from decoding to encoding.
+    upload_seconds : float
+        Time a client may take to send its upload.
+    """
+
+    upload_bytes: int = 160 * 2**20
+    pixels: int = 50_000_000
+    waiting: int = 16
+    job_seconds: float = 300.0
+    upload_seconds: float = 120.0
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of uploads in memory at once, over all requests."""
+        return 3 * self.upload_bytes

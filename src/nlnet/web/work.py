@@ -21,8 +21,8 @@ from nlnet.denoising.plan import Plan
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import Range, display_range, white_of
 from nlnet.files.findings import notes_of
+from nlnet.files.one_file import rewriting
 from nlnet.files.pages import denoise_pages
-from nlnet.files.rewriting import rewriting
 from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, WritingOptions
 from nlnet.images.content import Source, TooLargeError
@@ -33,8 +33,8 @@ from nlnet.model.model import Model
 from nlnet.network.recursion import least_memory
 from nlnet.progress import Progress
 from nlnet.web import output
-from nlnet.web.catalog import Catalog
 from nlnet.web.forms import OUTPUTS, SAME_FORMAT, DenoiseForm
+from nlnet.web.schema import Catalog
 
 NO_MODEL = "none"
 """Stands for a model's name where no noise was found, and so none removed."""

@@ -70,6 +70,36 @@ class InCamera(Step):
         return np.asarray(luma + np.float32(self.share) * (cleaned - luma), np.float32)
 
 
+@dataclasses.dataclass(frozen=True)
+class Blotches(Step):
+    """What in-camera denoising leaves of the noise: blotches of several pixels, weaker in the dark.
+
+    Parameters
+    ----------
+    luma, chroma : float
+        Their standard deviation in white, in gray levels, in all colors alike and between them.
+    size : float
+        Standard deviation in pixels of the blur that made them.
+    """
+
+    luma: float
+    chroma: float
+    size: float
+
+    def apply(self, image: Image, rng: Random) -> Image:
+        """Add them."""
+        if rng is None:
+            return image
+        noise = blur(rng.standard_normal((*image.shape[:2], 4), np.float32), self.size)
+        noise /= max(float(noise.std()), 1e-6)
+        light = np.sqrt(np.clip(image / np.float32(255), 0.02, 1))
+        if image.ndim == 2:
+            return np.asarray(image + light * np.float32(self.luma) * noise[..., 0], np.float32)
+        between = noise[..., 1:] - noise[..., 1:].mean(axis=2, keepdims=True)
+        added = np.float32(self.luma) * noise[..., :1] + np.float32(self.chroma) * between
+        return np.asarray(image + light * added, np.float32)
+
+
 def _bilateral(luma: Image, sigma: float) -> Image:
     return np.asarray(cv2.bilateralFilter(luma, 5, 2.5 * sigma, 1.5))
 

@@ -15,6 +15,10 @@ others up, to 3. A third is darkened, by up to a factor of 5. Of the clean ones,
 with the most detail of six.
 Sharpening: 45 % of camera pictures, 0.2 to 1.5. Scaling: down to 0.4 in 30 %, up to 1.4 in 7 %.
 
+The eye is trained on more than that (`BROADER`): photos scaled down to 0.2, where foliage, sand and
+crowds become fine textures that are no noise; and, in 45 % of the camera pictures, blotches of 0.8
+to 5 pixels that denoising has left, with 0.02 to 0.4 of the noise of the sensor.
+
 Some kinds are kept for tests (`HELD_BACK`): nothing is trained on them.
 """
 
@@ -26,7 +30,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nlnet.training.simulation.cameras import InCamera
+from nlnet.training.simulation.cameras import Blotches, InCamera
 from nlnet.training.simulation.scenes import Photos, colored, draw_cells, draw_scene, pick
 from nlnet.training.simulation.steps import (
     Encode,
@@ -55,7 +59,11 @@ KINDS: tuple[tuple[Kind, float], ...] = (
 
 @dataclasses.dataclass(frozen=True)
 class Means:
-    """Which demosaicers, in-camera denoisers and encoders there are, with their weights."""
+    """Which demosaicers, in-camera denoisers and encoders there are, with their weights.
+
+    `smallest` is how far photos are scaled down; `blotches` is the share of camera pictures with
+    them.
+    """
 
     demosaicers: tuple[tuple[str, float], ...] = (
         ("bilinear", 0.3),
@@ -72,9 +80,12 @@ class Means:
         ("smoothing", 0.12),
     )
     encoders: tuple[tuple[str, float], ...] = (("jpeg", 1.0),)
+    smallest: float = 0.45
+    blotches: float = 0.0
 
 
 TRAINED = Means()
+BROADER = Means(smallest=0.2, blotches=0.45)
 HELD_BACK = Means((("vng", 1.0),), (("nonlocal", 1.0),), (("webp", 0.35), ("jpeg", 0.65)))
 
 
@@ -142,7 +153,7 @@ def draw_recipe(
 
 
 def _clean(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
-    picture = _picture(photos, side, rng, places=6 if rng.random() < 0.5 else 2)
+    picture = _picture(photos, side, rng, means, places=6 if rng.random() < 0.5 else 2)
     if rng.random() < 0.33:
         picture = blur(picture, float(rng.uniform(0.3, 1.2)))
     file = _file(rng, means) if rng.random() < 0.5 else (Quantise(),)
@@ -153,20 +164,20 @@ def _white(photos: Photos, side: int, rng: np.random.Generator, means: Means) ->
     noise = White(_log_uniform(rng, 0.6, 70))
     ends = (Quantise(),) if rng.random() < 0.5 else ()
     file = _file(rng, means) if rng.random() < 0.25 else ends
-    return Recipe("white", _picture(photos, side, rng), (noise, *file))
+    return Recipe("white", _picture(photos, side, rng, means), (noise, *file))
 
 
 def _soft(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
     noise = White(_log_uniform(rng, 2, 40), float(rng.uniform(0.3, 0.8)))
     ends = (Quantise(),) if rng.random() < 0.5 else ()
-    return Recipe("soft", _picture(photos, side, rng), (noise, *ends))
+    return Recipe("soft", _picture(photos, side, rng, means), (noise, *ends))
 
 
 def _photons(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
     if rng.random() < 0.5:
         picture = draw_cells(side, side, rng) if rng.random() < 0.5 else draw_scene(side, side, rng)
     else:
-        picture = photos.piece(side, side, rng)
+        picture = photos.piece(side, side, rng, smallest=means.smallest)
         if rng.random() < 0.8:
             picture = picture.mean(axis=2)
     peak = _log_uniform(rng, 2, 3000)
@@ -185,7 +196,7 @@ def _photons(photos: Photos, side: int, rng: np.random.Generator, means: Means) 
 
 
 def _grain(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
-    picture = _picture(photos, side, rng)
+    picture = _picture(photos, side, rng, means)
     sigma, size = _log_uniform(rng, 3, 25), float(rng.uniform(0.4, 1.4))
     grain = Grain(sigma, size, bool(rng.random() < 0.4), float(rng.choice([0.0, 0.5, 0.8])))
     file = _file(rng, means) if rng.random() < 0.85 else (Quantise(),)
@@ -197,7 +208,7 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
     if rng.random() < 0.37:
         scale = float(rng.uniform(0.4, 0.95) if rng.random() < 0.8 else rng.uniform(1.05, 1.4))
     size = 2 * round(side / scale / 2)
-    picture = _exposed(photos.piece(size, size, rng), rng)
+    picture = _exposed(photos.piece(size, size, rng, smallest=means.smallest), rng)
     photons = _log_uniform(rng, 40, 8000)
     steps: list[Step] = [
         Sensor(
@@ -212,18 +223,21 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
         )
     ]
     method = pick(rng, means.denoisers)
+    midtones = float(255 * 0.5 / np.sqrt(0.2 * photons))  # about the noise there
     if method != "none":
-        # About the noise of the midtones, of which cameras remove a half to all and a bit more.
-        expected = 255 * 0.5 / np.sqrt(0.2 * photons) * float(rng.uniform(0.3, 1.3))
+        # Cameras remove a half of it to all and a bit more.
         steps.append(
             InCamera(
                 method,  # type: ignore[arg-type]
-                sigma=float(min(expected, 40)),
+                sigma=min(midtones * float(rng.uniform(0.3, 1.3)), 40.0),
                 share=float(rng.uniform(0.4, 1)),
                 chroma=float(rng.uniform(0, 3)),
                 chroma_median=int(rng.choice([0, 0, 3, 5])),
             )
         )
+    if means.blotches and rng.random() < means.blotches:
+        luma, chroma = (midtones * _log_uniform(rng, 0.02, 0.4) for _ in range(2))
+        steps.append(Blotches(luma, chroma, size=_log_uniform(rng, 0.8, 5)))
     if rng.random() < 0.45:
         steps.append(Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5))))
     if size != side:
@@ -232,10 +246,13 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
     return Recipe("camera", picture, tuple(steps))
 
 
-def _picture(photos: Photos, side: int, rng: np.random.Generator, places: int = 2) -> Image:
+def _picture(
+    photos: Photos, side: int, rng: np.random.Generator, means: Means, places: int = 2
+) -> Image:
     """Draw a clean picture: a photo mostly, else a drawing; gray in a third."""
     if rng.random() < 0.8:
-        picture = _exposed(photos.piece(side, side, rng, places=places), rng)
+        piece = photos.piece(side, side, rng, places=places, smallest=means.smallest)
+        picture = _exposed(piece, rng)
         return picture if rng.random() < 0.67 else picture.mean(axis=2)
     drawing = draw_scene(side, side, rng)
     return colored(drawing, rng) if rng.random() < 0.5 else np.clip(drawing, 0, 255)

@@ -39,14 +39,22 @@ class Photos:
             self._read[number] = np.ascontiguousarray(pixels[..., ::-1])
         return self._read[number]
 
-    def piece(self, height: int, width: int, rng: np.random.Generator, *, places: int = 2) -> Image:
-        """Return a piece of a random photo, at a random size from 0.45 to 3 times the file's.
+    def piece(
+        self,
+        height: int,
+        width: int,
+        rng: np.random.Generator,
+        *,
+        places: int = 2,
+        smallest: float = 0.45,
+    ) -> Image:
+        """Return a piece of a random photo, at a random size from `smallest` to 3 times the file's.
 
         Photos that were scaled down are sharp, and those of large sensors, seen pixel by pixel, are
         soft: half of the pieces are enlarged. Of so many places, one with much detail is preferred.
         """
         photo = self[int(rng.integers(len(self)))]
-        scale = float(rng.uniform(0.45, 1) if rng.random() < 0.5 else 3 ** rng.uniform())
+        scale = float(rng.uniform(smallest, 1) if rng.random() < 0.5 else 3 ** rng.uniform())
         rows, columns = (
             min(round(n / scale), m) for n, m in zip((height, width), photo.shape, strict=False)
         )

@@ -173,8 +173,7 @@ class Sensor(Step):
         values = np.linspace(0, 1, _TABLE)
         curved = values + self.contrast * np.sin(2 * np.pi * (values - 0.5)) / (2 * np.pi)
         light = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-        places = np.linspace(0, 1, _TABLE)
-        to_light, to_values = np.interp(places, curved, light), np.interp(places, light, curved)
+        to_light, to_values = np.interp(values, curved, light), np.interp(values, light, curved)
         return to_light.astype(np.float32), to_values.astype(np.float32)
 
 
@@ -241,11 +240,8 @@ class Encode(Step):
         if self.form == "webp":
             settings = [cv2.IMWRITE_WEBP_QUALITY, self.quality]
         else:
-            sampling = (
-                cv2.IMWRITE_JPEG_SAMPLING_FACTOR_420
-                if self.halved_chroma
-                else cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444
-            )
+            chroma = "420" if self.halved_chroma else "444"
+            sampling = getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{chroma}")
             settings = [cv2.IMWRITE_JPEG_QUALITY, self.quality]
             settings += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, sampling]
         bgr = pixels if pixels.ndim == 2 else pixels[..., ::-1]
