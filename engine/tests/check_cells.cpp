@@ -78,11 +78,12 @@ void maps(Random *random, Report &report) {
     const double half = double(made.maps.strengths[4 * rows * columns]);
     made.maps.to_image(made.sample.channels, 10);
     const bool gray = made.sample.channels == 1;
-    const double full = 10 * (exp2(luma) - 1) * (gray ? 1 : sqrt(3.0));
-    report.expect(fabs(double(made.maps.strengths[0]) - (full > 0 ? full : 0)) < 1e-4, "luma");
+    const double full = fmax(10 * (exp2(luma) - 1) * (gray ? 1 : sqrt(3.0)), 0);
+    report.expect(plain::is_rounded(double(made.maps.strengths[0]), full), "luma");
     const double chroma = gray ? double(made.maps.strengths[rows * columns])
                                : fmax(5 * (exp2(half) - 1) * sqrt(3.0), 0);
-    report.expect(fabs(double(made.maps.strengths[4 * rows * columns]) - chroma) < 1e-4, "chroma");
+    report.expect(plain::is_rounded(double(made.maps.strengths[4 * rows * columns]), chroma),
+                  "chroma");
 }
 
 void odds(Random *random, Report &report) {

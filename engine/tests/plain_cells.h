@@ -9,6 +9,13 @@ namespace plain {
 
 constexpr int kBins = 8, kMaps = 6;
 
+// Whether `found` is `exact` rounded to the 12 bits that strengths of an image have.
+inline bool is_rounded(double found, double exact) {
+    int exponent;
+    const double bits = ldexp(frexp(found, &exponent), 12);
+    return bits == rint(bits) && fabs(found - exact) <= exact * (1.0 / 4096 + 1e-5) + 1e-5;
+}
+
 inline int compare_doubles(const void *left, const void *right) {
     const double a = *static_cast<const double *>(left), b = *static_cast<const double *>(right);
     return a < b ? -1 : a > b;
