@@ -39,7 +39,8 @@ class EngineHook(BuildHookInterface):  # type: ignore[type-arg]
         except BuildError as error:
             sys.exit(str(error))
         if version != "editable":
-            build_data["force_include"][str(library)] = f"nlnet/engine/{library.name}"
+            for path in (library, build.HEADER):
+                build_data["force_include"][str(path)] = f"nlnet/engine/{path.name}"
         platform = TARGETS[name].wheel if name else host_wheel_tag()
         build_data["tag"] = f"py3-none-{platform}"
         build_data["pure_python"] = False

@@ -28,7 +28,8 @@ from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, require_data
 from nlnet.arrays import FloatArray
 from nlnet.atomic import write_atomically
-from nlnet.noise.stabilisation import Anscombe
+from nlnet.noise.levels import Level
+from nlnet.noise.stabilisation import Stabiliser
 from scripts.markdown import format_table, insert_block
 
 OUTPUT = PROJECT / "docs" / "results" / "films.json"
@@ -99,7 +100,7 @@ def with_bm4d(film: Film, noisy: FloatArray) -> FloatArray:
     """Denoise a film by BM4D, as a volume of frames."""
     import bm4d
 
-    way = Anscombe(gain=1.0, offset=0.0)
+    way = Stabiliser(Level(gain=1.0))
     even = way.forward(noisy) if film.photons else noisy / film.sigma
     # Scaled to a noise of 0.1, as of images from 0 to 1.
     volume = np.moveaxis(even.astype(np.float64) * 0.1, 0, -1)

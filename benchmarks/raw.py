@@ -23,7 +23,8 @@ from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, bsd68_paths, require_data
 from benchmarks.raw_camera import PATTERN, WHITE_BALANCE, Floats, RawCamera, read_picture
 from nlnet.evaluation.metrics import psnr
-from nlnet.noise.stabilisation import Anscombe
+from nlnet.noise.levels import Level
+from nlnet.noise.stabilisation import Stabiliser
 from nlnet.raw.estimation import estimate_mosaic_noise
 from nlnet.raw.mosaic import denoise_mosaic
 
@@ -119,7 +120,7 @@ def after_demosaicing(noisy: Floats, truth: Floats) -> Iterator[float]:
 
 
 def _stabilised(route: Callable[[Floats], Floats], noisy: Floats, read: float) -> Floats:
-    transform = Anscombe(1.0, read**2)
+    transform = Stabiliser(Level(1.0, read))
     return transform.inverse(route(transform.forward(noisy.astype(np.float64))))
 
 

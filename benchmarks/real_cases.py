@@ -17,7 +17,7 @@ from nlnet.arrays import Array
 from nlnet.evaluation.datasets import read_clean
 from nlnet.images import read_image
 from nlnet.noise import add_noise
-from nlnet.noise.stabilisation import Anscombe
+from nlnet.noise.stabilisation import Stabiliser
 
 SIGMAS = (5, 15, 25, 50)
 MIDDLE = 256
@@ -107,7 +107,7 @@ def stabilised_bm3d(noisy: Array) -> Array:
     level = nlnet.estimate_noise(noisy, kind="poisson", data_range=255).levels[0]
     if level.gain == 0:
         return bm3d(noisy, level.read)
-    transform = Anscombe(level.gain, level.offset)
+    transform = Stabiliser(level)
     evened = transform.forward(noisy.astype(np.float64))
     scale = 255 / (evened.max() - evened.min())  # BM3D is given what it is mostly given
     denoised = bm3d((evened - evened.min()) * scale, scale) / scale + evened.min()

@@ -30,6 +30,7 @@ ENGINE = Path(__file__).parent
 ROOT = ENGINE.parent
 BUILT = Path(os.environ.get("NLNET_ENGINE_BUILD", ROOT / "build" / "engine"))
 PACKAGE = ROOT / "src" / "nlnet" / "engine"
+HEADER = ENGINE / "include" / "nlnet_engine.h"
 
 # How the files that are compiled once for each instruction set may round. Matching finds the same
 # groups to the bit on every CPU, so nothing is fused there, nor in files that are not named here.
@@ -226,17 +227,21 @@ def build_for(name: str | None = None) -> Build:
 
 
 def place() -> Path:
-    """Build the library for this machine if a source has changed; put it where nlnet loads it."""
-    path, stamp = PACKAGE / host().library, BUILT / "placed"
+    """Build the library for this machine if a source has changed.
+
+    It is put where nlnet loads it, beside the header, which nlnet reads.
+    """
+    path, header, stamp = PACKAGE / host().library, PACKAGE / HEADER.name, BUILT / "placed"
     sources = [p for p in ENGINE.rglob("*") if p.suffix in (".h", ".cpp", ".py")]
     made_from = digest(sources, os.environ.get("CXX", ""), str(path))
-    if not (path.exists() and stamp.exists() and stamp.read_text() == made_from):
-        built = build_for().library()
-        # Replaced, not written over: a process may have it loaded.
-        copy = path.with_name(f"{os.getpid()}-{path.name}")
+    there = path.exists() and header.exists() and stamp.exists()
+    if not (there and stamp.read_text() == made_from):
         PACKAGE.mkdir(exist_ok=True)
-        shutil.copy(built, copy)
-        copy.replace(path)
+        for built, target in ((build_for().library(), path), (HEADER, header)):
+            # Replaced, not written over: a process may have it loaded.
+            copy = target.with_name(f"{os.getpid()}-{target.name}")
+            shutil.copy(built, copy)
+            copy.replace(target)
         stamp.write_text(made_from)
     return path
 

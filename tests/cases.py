@@ -8,10 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from nlnet.engine import tasks
+from nlnet.engine.jobs import Job, threads_for
+from nlnet.engine.library import load
+from nlnet.engine.memory import address
+from nlnet.engine.network import EngineNetwork
+from nlnet.engine.tasks import NO_BOX
 from nlnet.network import color
-from nlnet.network.block import make_network
-from nlnet.network.config import NetworkConfig
-from nlnet.network.matching import find_groups
+from nlnet.network.block import make_network, prepare
+from nlnet.network.config import BOX, NetworkConfig
+from nlnet.network.matching import check_size, find_groups
 from nlnet.network.parameters import (
     StageParameters,
     dct_basis,
@@ -19,7 +24,6 @@ from nlnet.network.parameters import (
     odd_from_half,
 )
 from nlnet.network.potentials import cubic_basis, table_intervals, table_step
-from nlnet.network.recursion import BOX, denoise_rows
 
 TILE_COLUMNS = 64
 """Columns of a stage's tiles; those of matching have twice as many."""
@@ -127,16 +131,24 @@ def assert_close(actual: object, wanted: object, relative: float) -> None:
     np.testing.assert_allclose(actual, wanted, rtol=0, atol=relative * scale)
 
 
-def denoise_planes(noisy: np.ndarray, config: NetworkConfig, stages, **options) -> np.ndarray:
-    """One image in memory, (C, H, W) on the 0-255 scale, through `denoise_rows`."""
-    denoised = np.full_like(noisy, np.nan)
-
-    def write(first: int, rows: np.ndarray) -> None:
-        denoised[:, first : first + rows.shape[1]] = rows
-
+def denoise_planes(
+    noisy: np.ndarray, config: NetworkConfig, stages, refinement=None, **options
+) -> np.ndarray:
+    """One image in memory, (C, H, W) on the 0-255 scale, through all stages."""
+    check_size(*noisy.shape[1:], config)
     stages = [stage.astype(noisy.dtype) for stage in stages]
-    read = lambda first, last: noisy[:, first:last]  # noqa: E731
-    denoise_rows(read, write, noisy.shape, config, stages, **options)
+    return sweep(prepare(config, stages, refinement), noisy, **options)
+
+
+def sweep(
+    network: EngineNetwork, noisy: np.ndarray, *, box=BOX, threads=None, tile_rows=0, progress=None
+) -> np.ndarray:
+    """One image in memory, (C, H, W), through the engine's ``nlnet_denoise``."""
+    denoised, engine = np.full(noisy.shape, np.nan, noisy.dtype), load()
+    rows = [engine.rows(address(each), *each.strides) for each in (noisy, denoised)]
+    threads = threads_for(noisy[0].size, threads)
+    task = engine.denoise_task(*noisy.shape[1:], *rows, *(box or NO_BOX), threads, tile_rows)
+    Job("denoise", network, task, (noisy, denoised)).run(threads, progress)
     return denoised
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from nlnet.engine.jobs import Job
+from nlnet.engine.library import load
+from nlnet.engine.memory import address, checked_address
+from nlnet.network.block import prepare_eye
 from nlnet.network.color import OPPONENT
 from nlnet.network.eye import Eye, EyeConfig
 from nlnet.network.layers import Layer
@@ -34,6 +38,17 @@ def random_eye(config: EyeConfig = SMALL, seed: int = 0) -> Eye:
 def random_tiles(*shape: int, seed: int = 0) -> np.ndarray:
     """Tiles a little beyond the 0-255 scale."""
     return np.random.default_rng(seed).uniform(-20, 280, shape).astype(np.float32)
+
+
+def look(eye: Eye, tiles: np.ndarray, threads: int = 2) -> np.ndarray:
+    """The maps of (N, C, H, W) tiles, by the engine."""
+    count, channels, height, width = tiles.shape
+    unit = eye.config.unit
+    maps = np.empty((count, eye.config.outputs, height // unit, width // unit), np.float32)
+    where = checked_address("tiles", tiles, tiles.shape, np.float32), address(maps)
+    task = load().look_task(count, height, width, channels, threads, *where)
+    Job("look", prepare_eye(eye), task, (tiles, maps)).run(threads)
+    return maps
 
 
 def look_slowly(eye: Eye, tiles: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ def picture(*shape: int, sigma: float = 25.0, seed: int = 1) -> np.ndarray:
 
 
 def by_engine(image: np.ndarray, family: Family, sigma: float, **options: Any) -> np.ndarray:
-    """An image through `denoise_rows`, scaled as `nlnet.denoise` does it."""
+    """An image scaled as `nlnet.denoise` does it."""
     model, scale = family.at(sigma), np.float32(REFERENCE_SIGMA / sigma)
     box = options.pop("box", (0.0, 255.0))
     scaled = None if box is None else (box[0] * scale, box[1] * scale)

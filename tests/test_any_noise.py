@@ -15,10 +15,9 @@ from nlnet.errors import InputError
 from nlnet.model.model import Model
 from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level, Nodes
-from nlnet.noise.record import Curve as CurveNoise
-from nlnet.noise.record import NoNoise, Photon
+from nlnet.noise.record import Curve, NoNoise, Photon
 from nlnet.noise.sample import Sample
-from nlnet.noise.stabilisation import Anscombe, Curve
+from nlnet.noise.stabilisation import Stabiliser
 
 pytestmark = pytest.mark.numerical
 
@@ -150,10 +149,10 @@ def test_it_is_evened_out_before_and_brought_back_after(
     image = np.stack([scene(40, 50, seed) for seed in range(channels)], axis=-1)
     if kind == "poisson":
         levels = tuple(Level(gain, 3.0, 10.0) for gain in (2.0, 3.0, 4.0)[:channels])
-        ways: list[Any] = [Anscombe(level.gain, level.offset) for level in levels]
+        ways: list[Any] = [Stabiliser(level) for level in levels]
     else:
-        levels, ways = (CURVE,), [Curve(*zip(*CURVE.nodes, strict=True))] * channels
-    noise = Photon(levels) if kind == "poisson" else CurveNoise(levels)
+        levels, ways = (CURVE,), [Stabiliser(CURVE)] * channels
+    noise = Photon(levels) if kind == "poisson" else Curve(levels)
     evened = np.stack([way.forward(image[..., i]) for i, way in enumerate(ways)])
     restored = run_network(evened, model, 1.0, None)
     expected = np.stack([way.inverse(restored[i]) for i, way in enumerate(ways)], axis=-1)

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import noise
+from cases import denoise_planes, noise, sweep
 
 from nlnet import load_model
 from nlnet.cli import main
-from nlnet.engine import tasks
 from nlnet.engine.library import instruction_set
 from nlnet.engine.network import EngineNetwork, Sizes, family_at
 from nlnet.errors import InputError, ModelError
 from nlnet.model.family import Family
-from nlnet.network.recursion import denoise_rows
 
 
 @pytest.mark.parametrize("name", ["gray-7x7-s25", "color-5x5-s50"])
@@ -32,21 +30,8 @@ def test_the_block_denoises_as_the_model_does(
     assert network.sizes == Sizes(config.channels, 5, config.patch_size, 8, 31, config.rbf_count)
     assert np.frombuffer(block, "<f8", 1, 64)[0] == model.sigma
     image = noise(config.channels, 40, 50).astype(np.float32)
-    by_block, by_model = np.empty_like(image), np.empty_like(image)
-
-    def writer(target: np.ndarray) -> Callable[[int, np.ndarray], None]:
-        def write(first: int, rows: np.ndarray) -> None:
-            target[:, first : first + rows.shape[1]] = rows
-
-        return write
-
-    def read(first: int, last: int) -> np.ndarray:
-        return image[:, first:last]
-
-    options = {"box": (0.0, 255.0), "threads": 1}
-    tasks.denoise(network, read, writer(by_block), image.shape, tile_rows=0, **options)
-    stages = [stage.astype(np.float32) for stage in model.stages]
-    denoise_rows(read, writer(by_model), image.shape, config, stages, **options)
+    by_model = denoise_planes(image, config, model.stages, threads=1)
+    by_block = sweep(network, image, threads=1)
     np.testing.assert_array_equal(by_block, by_model)
 
 

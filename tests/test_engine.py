@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -15,8 +16,9 @@ from cases import denoise_planes, noise, random_stages
 from messages import refused
 
 import nlnet
-from nlnet.engine import describe_engine, library, memory, structures
-from nlnet.engine.library import SET_VARIABLE, SETS, available_sets
+from engine.build import build_for
+from nlnet.engine import describe_engine, library, memory
+from nlnet.engine.library import CANCELLED, DONE, IDLE, RAN, SET_VARIABLE, SETS, available_sets
 from nlnet.errors import EngineError, InputError, ModelError
 from nlnet.network.block import pack
 from nlnet.network.config import NetworkConfig
@@ -46,6 +48,7 @@ def test_a_missing_library_is_one_sentence_that_says_how_to_build_it(unloaded, t
 def test_a_library_that_is_none_is_an_error(unloaded, tmp_path):
     path = tmp_path / "libnlnet_engine.so"
     path.write_bytes(b"no library")
+    path.with_name("nlnet_engine.h").touch()
     unloaded.setattr(library, "_path", lambda: path)
     with refused(EngineError, "cannot be loaded"):
         library.load()
@@ -57,49 +60,51 @@ def test_a_library_of_another_version_is_an_error(unloaded):
         library.load()
 
 
+def test_a_library_without_its_header_is_missing(unloaded, tmp_path):
+    path = tmp_path / library._path().name
+    shutil.copy(library._path(), path)
+    unloaded.setattr(library, "_path", lambda: path)
+    with refused(EngineError, "missing", "nlnet_engine.h'"):
+        library.load()
+
+
 HEADER = Path(__file__).parent.parent / "engine" / "include" / "nlnet_engine.h"
 
 
-def test_the_declarations_are_those_of_the_header():
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
-    assert f"#define NLNET_ENGINE_VERSION {library.VERSION}\n" in text
-    for name, number in SETS.items():
-        assert re.search(rf"NLNET_{name.upper()} = {number}\b", text)
-    for dtype, number in structures.TYPES.items():
-        assert re.search(rf"NLNET_{dtype.name.upper()} = {number}\b", text)
-    assert f"#define NLNET_SAMPLE_PAGES {structures.SAMPLE_PAGES}\n" in text
-    for structure, name in {
-        structures.Rows: "nlnet_rows",
-        library.DenoiseTask: "nlnet_denoise_task",
-        library.MatchTask: "nlnet_match_task",
-        library.ForwardTask: "nlnet_forward_task",
-        library.BackwardTask: "nlnet_backward_task",
-        library.LookTask: "nlnet_look_task",
-        library.AlignTask: "nlnet_align_task",
-        library.Neighbour: "nlnet_neighbour",
-        library.MergeTask: "nlnet_merge_task",
-        library.KeepTask: "nlnet_keep_task",
-        structures.Grid: "nlnet_grid",
-        structures.Planes: "nlnet_planes",
-        structures.ExtremesFound: "nlnet_extremes",
-        structures.SampleGiven: "nlnet_sample",
-        structures.Measures: "nlnet_measures",
-        structures.PhotonsFound: "nlnet_photons",
-        structures.NoiseFound: "nlnet_found_noise",
-        structures.EstimateTask: "nlnet_estimate_task",
-    }.items():
-        body = re.search(rf"typedef struct {{([^}}]*)}} {name};", text)[1]
-        body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)  # a callback's name
-        fields = [
-            re.search(r"(\w+)(?:\[\d+\])?\s*$", part)[1]
-            for line in body.split(";")
-            if line.strip()
-            for part in line.split(",")
-        ]
-        assert fields == [field for field, _ in structure._fields_]
-    functions = set(re.findall(r"\b(nlnet_\w+)\(", text)) - {"nlnet_work(job)"}
-    for function in functions:
-        assert hasattr(library.load(), function)
+def test_the_interface_is_that_of_the_header():
+    """All names of the header are there, and the numbers that are written here as well."""
+    engine, text = library.load(), re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+    placed = Path(library.__file__).with_name(HEADER.name)
+    assert placed.read_bytes() == HEADER.read_bytes(), "run `make engine`"
+    opaque = {"network", "eye", "job"}
+    for name in set(re.findall(r"\bnlnet_(\w+)[(;]", text)) - opaque:
+        kind = getattr(engine, name, ctypes.c_int)
+        assert kind is ctypes.c_int or callable(kind), name
+    for name in re.findall(r"NLNET_API [\w *]*?nlnet_(\w+)\(", text):
+        assert getattr(engine, name).argtypes is not None
+    assert engine.constants["ENGINE_VERSION"] == library.VERSION
+    assert engine.constants["SCALES"] == library.SCALES
+    numbers = {name.upper(): number for name, number in SETS.items()}
+    numbers |= {dtype.name.upper(): number for dtype, number in library.TYPES.items()}
+    numbers |= {"RAN": RAN, "IDLE": IDLE, "DONE": DONE, "CANCELLED": CANCELLED}
+    assert numbers.items() <= engine.constants.items()
+
+
+def test_structures_have_the_layout_of_c(tmp_path):
+    """Sizes and places of fields, as a compiler has them."""
+    engine = library.load()
+    kinds = {n: k for n, k in vars(engine).items() if isinstance(k, type(ctypes.Structure))}
+    names = [(name, field[0]) for name, kind in kinds.items() for field in kind._fields_]
+    prints = "".join(
+        f'printf("%zu ", offsetof(nlnet_{name}, {field}));' for name, field in names
+    ) + "".join(f'printf("%zu ", sizeof(nlnet_{name}));' for name in kinds)
+    source = tmp_path / "layout.c"
+    source.write_text(f'#include <stdio.h>\n#include "{HEADER}"\nint main(void) {{{prints}}}\n')
+    program = build_for().program(source)
+    told = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    expected = [getattr(kinds[name], field).offset for name, field in names]
+    expected += [ctypes.sizeof(kind) for kind in kinds.values()]
+    assert list(map(int, told.split())) == expected
 
 
 # --- Instruction sets --------------------------------------------------------------------------

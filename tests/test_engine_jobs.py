@@ -12,10 +12,12 @@ import pytest
 from cases import denoise_planes, noise, random_stages
 
 from nlnet.engine.jobs import Job, threads_for
-from nlnet.engine.library import MatchTask
-from nlnet.network.block import prepare_blank
+from nlnet.engine.library import load
+from nlnet.engine.removal import Removal
+from nlnet.network.block import prepare, prepare_blank
 from nlnet.network.config import NetworkConfig
-from nlnet.network.recursion import denoise_rows
+from nlnet.noise.record import White
+from nlnet.noise.stabilisation import engine_noise
 from nlnet.parallel import available_cpus
 
 CONFIG = NetworkConfig(stages=3)
@@ -29,17 +31,12 @@ def test_small_images_do_not_start_threads():
     assert threads_for(10**9, None) == available_cpus()
 
 
-def run(threads=3, progress=None, read=None, write=None) -> None:
+def run(threads=3, progress=None, write=None) -> None:
+    """Remove noise; the rows of the result are handed to a callback."""
     image = noise(*SHAPE).astype(np.float32)
-    denoise_rows(
-        read or (lambda first, last: image[:, first:last]),
-        write or (lambda first, rows: None),
-        SHAPE,
-        CONFIG,
-        STAGES,
-        threads=threads,
-        progress=progress,
-    )
+    removal = Removal(image, engine_noise(White(25.0)))
+    network = prepare(CONFIG, STAGES, sigma=25.0)
+    removal.run([network], write or (lambda first, rows: None), threads=threads, progress=progress)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -59,16 +56,8 @@ def test_progress_is_told_in_the_calling_thread(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_reading_and_writing_take_turns(threads):
-    alone = threading.Lock()
-    image = noise(*SHAPE).astype(np.float32)
-    written = []
-
-    def read(first: int, last: int) -> np.ndarray:
-        assert alone.acquire(blocking=False)
-        time.sleep(0.001)
-        alone.release()
-        return image[:, first:last]
+def test_rows_are_written_in_order_one_call_at_a_time(threads):
+    alone, written = threading.Lock(), []
 
     def write(first: int, rows: np.ndarray) -> None:
         assert alone.acquire(blocking=False)
@@ -76,7 +65,7 @@ def test_reading_and_writing_take_turns(threads):
         time.sleep(0.001)
         alone.release()
 
-    run(threads, read=read, write=write)
+    run(threads, write=write)
     assert written == list(range(SHAPE[1]))
 
 
@@ -85,23 +74,18 @@ class UnwantedError(Exception):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("where", ["read", "write", "progress"])
+@pytest.mark.parametrize("where", ["write", "progress"])
 def test_an_exception_anywhere_ends_the_work_and_comes_out(threads, where):
     before = {*threading.enumerate()}
-    image = noise(*SHAPE).astype(np.float32)
-    calls = dict.fromkeys(["read", "write", "progress"], 0)
+    calls = dict.fromkeys(["write", "progress"], 0)
 
     def count(name: str) -> None:
         calls[name] += 1
         if name == where and calls[name] == 2:
             raise UnwantedError(where)
 
-    def read(first: int, last: int) -> np.ndarray:
-        count("read")
-        return image[:, first:last]
-
     with pytest.raises(UnwantedError, match=where):
-        run(threads, lambda share: count("progress"), read, lambda first, rows: count("write"))
+        run(threads, lambda share: count("progress"), lambda first, rows: count("write"))
     assert calls[where] == 2
     assert {*threading.enumerate()} <= before
     run(threads)  # as if nothing had happened
@@ -141,15 +125,18 @@ import numpy as np
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import find_groups
 from nlnet.network.parameters import initial_parameters
-from nlnet.network.recursion import denoise_rows
+from nlnet.engine.removal import Removal
+from nlnet.network.block import prepare
+from nlnet.noise.record import White
+from nlnet.noise.stabilisation import engine_noise
 
 config = NetworkConfig()
 image = np.random.default_rng(0).uniform(0, 255, (1, 1200, 1200)).astype(np.float32)
 stages = [stage.astype(np.float32) for stage in initial_parameters(config)]
 
 def denoise():
-    read = lambda first, last: image[:, first:last]
-    denoise_rows(read, lambda first, rows: None, image.shape, config, stages, threads=2)
+    removal = Removal(image, engine_noise(White(25.0)))
+    removal.run([prepare(config, stages, sigma=25.0)], lambda first, rows: None, threads=2)
 
 work = {"denoise": denoise, "match": lambda: find_groups(image, config, 2)}[sys.argv[1]]
 work()  # that long it takes
@@ -179,8 +166,8 @@ def test_a_job_keeps_alive_what_it_works_on():
     images = noise(1, 40, 50).astype(np.float32)
     groups = np.empty((1, 40, 50, 8, 2), np.int8)
     config = NetworkConfig(stages=1)
-    task = MatchTask(1, 40, 50, images.ctypes.data, groups.ctypes.data, 1)
-    job = Job(prepare_blank(config), task, (images, groups))
+    task = load().match_task(1, 40, 50, images.ctypes.data, groups.ctypes.data, 1)
+    job = Job("match", prepare_blank(config), task, (images, groups))
     references = sys.getrefcount(images)
     del job
     assert sys.getrefcount(images) < references

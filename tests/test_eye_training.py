@@ -8,9 +8,8 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from eyes import look
 
-from nlnet.engine.tasks import look
-from nlnet.network.block import prepare_eye
 from nlnet.noise.estimation import eye_from_tensors
 from nlnet.torch.refinement import EyeNet
 from nlnet.training import eye as training
@@ -76,7 +75,7 @@ def test_the_engine_sees_what_torch_sees() -> None:
     planes = np.stack([opponent(np.moveaxis(each, 0, -1)) for each in pixels])
     with torch.no_grad():
         expected = net(torch.from_numpy(planes)).numpy()
-    found = look(prepare_eye(eye_from_tensors(net.export())), pixels)
+    found = look(eye_from_tensors(net.export()), pixels)
     np.testing.assert_allclose(found, expected, atol=2e-4)
 
 

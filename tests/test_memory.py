@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from refinements import STAGES, refined_config, refined_family
 
-from nlnet.network.recursion import least_memory
+from nlnet.denoising.network import least_memory
 from nlnet.network.refinement import RefinementConfig
 
 pytest.importorskip("resource")

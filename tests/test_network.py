@@ -25,19 +25,24 @@ from cases import (
     random_stages,
     run_batch,
     run_stages,
+    sweep,
 )
 from messages import refused
 
+from nlnet.denoising.network import Network, least_memory
 from nlnet.engine import tasks
+from nlnet.engine.library import load
 from nlnet.errors import InputError
+from nlnet.model.model import Model
 from nlnet.network.block import make_network, prepare
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import initial_parameters
-from nlnet.network.recursion import BOX, denoise_rows, least_memory
+from nlnet.noise.record import White
+from nlnet.progress import ignore
 
 pytestmark = pytest.mark.numerical
 
-TILE_ROWS = tasks.default_tile_rows()
+TILE_ROWS = load().tile_rows()
 
 
 # --- Against the paper -----------------------------------------------------------------------
@@ -155,20 +160,8 @@ def test_the_height_of_tiles_moves_the_output_by_rounding_only(tile_rows, window
     config = NetworkConfig(stages=3, patch_size=3, group_size=4, window=window)
     stages = random_stages(config)
     image = noise(1, height, 70)
-    swept = np.full_like(image, np.nan)
-    rows_read: list[int] = []
-
-    def read(first: int, last: int) -> np.ndarray:
-        rows_read.extend(range(first, last))
-        return image[:, first:last]
-
-    def write(first: int, rows: np.ndarray) -> None:
-        swept[:, first : first + rows.shape[1]] = rows
-
-    options = {"box": BOX, "threads": threads, "tile_rows": tile_rows}
-    tasks.denoise(make_network(config, stages), read, write, image.shape, **options)
+    swept = sweep(make_network(config, stages), image, threads=threads, tile_rows=tile_rows)
     np.testing.assert_allclose(swept, run_batch(image, config, stages), rtol=0, atol=1e-9)
-    assert rows_read == list(range(height))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -365,14 +358,19 @@ def test_color_stays_in_the_box_to_the_bit():
 
 def test_the_least_memory_is_accepted_and_less_is_not():
     config = NetworkConfig(channels=3, stages=2, window=9)
-    stages = random_stages(config)
+    stages = tuple(stage.astype(np.float32) for stage in random_stages(config))
+    model = Model(config, stages, 25.0, "random")
     image = noise(3, 100, 90).astype(np.float32)
     least = least_memory(image.shape, config, 2)
-    whole = denoise_planes(image, config, stages, threads=2)
-    less = denoise_planes(image, config, stages, threads=2, max_memory=least)
+    whole, less = np.empty_like(image), np.empty_like(image)
+    for target, max_memory in ((whole, None), (less, least)):
+        network = Network(lambda sigma: model, threads=2, max_memory=max_memory)
+        network.remove(image, White(25.0), target, ignore)
     np.testing.assert_allclose(less, whole, rtol=0, atol=0.05)
     with refused(InputError, f"max_memory is {least - 1} bytes", f"at least {least}"):
-        denoise_planes(image, config, stages, threads=2, max_memory=least - 1)
+        Network(lambda sigma: model, threads=2, max_memory=least - 1).remove(
+            image, White(25.0), less, ignore
+        )
 
 
 def test_memory_grows_with_the_width_and_not_with_the_height():
@@ -392,16 +390,3 @@ def test_a_network_is_made_once_for_the_same_values():
     assert prepare(config, [dataclasses.replace(stage) for stage in stages]) is network
     assert prepare(config, [stage.astype(np.float32) for stage in stages]) is not network
     assert prepare(dataclasses.replace(config, project_every_stage=False), stages) is not network
-
-
-def test_rows_that_do_not_fit_are_errors():
-    config = NetworkConfig(stages=1, window=9)
-    stages = random_stages(config)
-
-    def denoise(read) -> None:
-        denoise_rows(read, lambda first, rows: None, (1, 40, 50), config, stages)
-
-    with refused(InputError, "float32 of shape"):
-        denoise(lambda first, last: np.zeros((1, last - first, 50), np.float32))
-    with pytest.raises(InputError, match=r"\(1, \d+, 49\)"):
-        denoise(lambda first, last: np.zeros((1, last - first, 49)))

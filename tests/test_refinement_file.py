@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors
-from cases import denoise_planes, noise
+from cases import denoise_planes, noise, sweep
 from messages import refused
 from refinements import (
     SIZES,
@@ -23,7 +23,6 @@ from test_model import rewrite
 
 import nlnet
 from nlnet.cli import main
-from nlnet.engine import tasks
 from nlnet.engine.library import instruction_set
 from nlnet.engine.network import EngineNetwork
 from nlnet.errors import ModelError
@@ -281,20 +280,7 @@ def test_the_exported_block_denoises_as_the_family_does(
     assert capsys.readouterr().out == f"{loaded}: {len(block):,} bytes\n"
     network = EngineNetwork(block, np.dtype(np.float32), instruction_set())
     image = noise(channels, 31, 22).astype(np.float32)
-    result = np.empty_like(image)
-
-    def write(first: int, rows: np.ndarray) -> None:
-        result[:, first : first + rows.shape[1]] = rows
-
-    tasks.denoise(
-        network,
-        lambda first, last: image[:, first:last],
-        write,
-        image.shape,
-        box=(0.0, 255.0),
-        threads=1,
-        tile_rows=0,
-    )
+    result = sweep(network, image, threads=1)
     model = loaded.at(12.0)
     options = {"refinement": model.refinement, "threads": 1}
     expected = denoise_planes(image, model.config, model.stages, **options)

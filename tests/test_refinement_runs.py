@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import sweep
 from messages import refused
 from refinements import (
     ALL_SIZES,
@@ -20,14 +21,15 @@ from refinements import (
     refined_family,
 )
 
-from nlnet.engine import tasks
+from nlnet.denoising.network import Network, least_memory
 from nlnet.engine.memory import aligned_memory
 from nlnet.errors import Cancelled, InputError
 from nlnet.network.block import prepare
 from nlnet.network.config import NetworkConfig
 from nlnet.network.parameters import StageParameters, initial_parameters
-from nlnet.network.recursion import least_memory
 from nlnet.network.refinement import RefinementConfig
+from nlnet.noise.record import White
+from nlnet.progress import ignore
 
 pytestmark = pytest.mark.numerical
 
@@ -53,21 +55,7 @@ def test_threads_and_the_height_of_tiles_change_no_bit(
         image = picture(channels, height, 37)
         results = []
         for threads, tile_rows in itertools.product((1, 2, 5), (8, 16, 0)):
-            denoised = np.full_like(image, np.nan)
-
-            def write(first: int, rows: np.ndarray, target: np.ndarray = denoised) -> None:
-                target[:, first : first + rows.shape[1]] = rows
-
-            tasks.denoise(
-                network,
-                lambda first, last, source=image: source[:, first:last],
-                write,
-                image.shape,
-                box=(0.0, 255.0),
-                threads=threads,
-                tile_rows=tile_rows,
-            )
-            results.append(denoised)
+            results.append(sweep(network, image, threads=threads, tile_rows=tile_rows))
         assert np.isfinite(results[0]).all()
         for result in results[1:]:
             np.testing.assert_array_equal(result, results[0])
@@ -92,15 +80,7 @@ def test_nothing_is_written_behind_the_memory_of_a_job(
     monkeypatch.setattr("nlnet.engine.memory.aligned_memory", guarded)
     for height, tile_rows in itertools.product((7, 9, 10, 11, 17, 18), (8, 16)):
         image = picture(channels, height, 70)
-        tasks.denoise(
-            network,
-            lambda first, last, source=image: source[:, first:last],
-            lambda first, rows: None,
-            image.shape,
-            box=None,
-            threads=1,
-            tile_rows=tile_rows,
-        )
+        sweep(network, image, box=None, threads=1, tile_rows=tile_rows)
     assert len(behind) == 12
     assert all(bool((guard == 0xAB).all()) for guard in behind)
 
@@ -117,10 +97,12 @@ def test_max_memory_lowers_the_tiles_and_is_kept(channels: int) -> None:
     family, image = refined_family(channels=channels), picture(channels, 160, 300)
     least = least_memory(image.shape, family.config, 1)
     roomy = by_engine(image, family, 25.0, threads=1)
-    tight = by_engine(image, family, 25.0, threads=1, max_memory=least)
+    tight = np.empty_like(image)
+    network = Network(family.at, threads=1, max_memory=least, box=(0.0, 255.0))
+    network.remove(image, White(25.0), tight, ignore)
     np.testing.assert_allclose(tight, roomy, rtol=0, atol=1e-3)
     with refused(InputError, f"at least {least}"):
-        by_engine(image, family, 25.0, threads=1, max_memory=least - 1)
+        dataclasses.replace(network, max_memory=least - 1).remove(image, White(25.0), tight, ignore)
     # The refinement has its own share, which grows with the width and not with the height.
     unrefined = dataclasses.replace(family.config, refinement=None)
     assert least > least_memory(image.shape, unrefined, 1)

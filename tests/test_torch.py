@@ -24,10 +24,9 @@ from messages import refused
 
 from nlnet.errors import InputError, ModelError
 from nlnet.model.model import Model
-from nlnet.network.config import NetworkConfig
+from nlnet.network.config import BOX, NetworkConfig
 from nlnet.network.matching import find_groups
 from nlnet.network.parameters import dct_basis, initial_parameters
-from nlnet.network.recursion import BOX
 
 torch = pytest.importorskip("torch")
 from nlnet.torch import NLNet, engine, plain  # noqa: E402

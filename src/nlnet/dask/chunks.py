@@ -12,10 +12,10 @@ from typing import Any, cast
 import dask.array as da
 import numpy as np
 
+from nlnet.denoising.network import least_memory
 from nlnet.errors import InputError
 from nlnet.inputs import check_channel_axis, check_dtype
 from nlnet.network.config import NetworkConfig
-from nlnet.network.recursion import least_memory
 
 _SIDES_IN_REACHES = (12, 8, 6, 4, 3, 2, 1)
 """Sides of blocks to choose from: at 12 times its halo a block costs 1.36 times its own pixels."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nlnet.arrays import Array, FloatArray
 from nlnet.masks import Mask
 from nlnet.noise.record import Noise
-from nlnet.noise.stabilisation import stabiliser
+from nlnet.noise.stabilisation import Stabiliser
 
 _NOISE = 6.0
 """A hot pixel is further from its nearest neighbor than this many standard deviations of noise."""
@@ -81,7 +81,7 @@ def hot_pixels_of(planes: Array, noise: Noise) -> Mask:
     """
     if noise.sigma is not None:
         return find_hot_pixels(planes, noise.sigma)
-    ways = [stabiliser(level) for level in noise.levels] * (len(planes) // len(noise.levels))
+    ways = [Stabiliser(level) for level in noise.levels] * (len(planes) // len(noise.levels))
     even = np.stack([way.forward(plane) for way, plane in zip(ways, planes, strict=True)])
     return find_hot_pixels(even, 1.0)
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from nlnet.arrays import Array, Box, WriteRows
 from nlnet.denoising.devices import CPU, denoise_on_device
+from nlnet.engine.library import load
 from nlnet.engine.network import EngineNetwork
 from nlnet.engine.removal import Elsewhere, Place, Removal, usable
 from nlnet.errors import InputError
 from nlnet.model.loading import ModelLike, choose_model
 from nlnet.model.model import Model
-from nlnet.network.block import prepare
+from nlnet.network.block import prepare, prepare_blank
+from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
-from nlnet.network.recursion import choose_tile_rows, memory_of_tables
-from nlnet.noise.record import Noise
+from nlnet.noise.record import Noise, White
 from nlnet.noise.stabilisation import engine_noise
 from nlnet.progress import Report, ignore
+
+LOW_TILES = (32, 16, 8)
+"""Heights of tiles for less memory than those of the engine's own choice take."""
+
+OTHER_MEMORY = 5_000_000
+"""Upper bound in bytes for the tables of a network's stages and the overhead of threads."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,36 +133,22 @@ class Network:
             if model is not None:
                 check_size(planes.shape[1] >> scale, planes.shape[2] >> scale, model.config)
         networks = [None if model is None else _prepared(model) for model in models]
+        tile_rows = 0
+        if self.max_memory is not None and self.device == CPU:
+            configs = [model.config for model in models if model is not None]
+            needed = functools.partial(_memory_of, removal, networks, configs, self.threads)
+            tile_rows = _choose_tile_rows(needed, planes.shape, self.max_memory)
         removal.run(
             networks,
             target,
             threads=self.threads,
-            tile_rows=self._tile_rows(removal, models, networks, planes.shape),
+            tile_rows=tile_rows,
             elsewhere=self._elsewhere(models),
             progress=report,
         )
         # The smallest scale comes first.
         names = (model.name for model in reversed(models) if model is not None)
         return tuple(dict.fromkeys(names))
-
-    def _tile_rows(
-        self,
-        removal: Removal,
-        models: list[Model | None],
-        networks: list[EngineNetwork | None],
-        shape: tuple[int, ...],
-    ) -> int:
-        """Return the height of tiles that fits into the memory there is."""
-        if self.max_memory is None or self.device != CPU:
-            return 0
-        tables = sum(
-            memory_of_tables(config) for config in {model.config for model in models if model}
-        )
-
-        def needed(tile_rows: int) -> int:
-            return removal.memory(networks, self.threads, tile_rows) + tables
-
-        return choose_tile_rows(needed, shape, self.max_memory)
 
     def _elsewhere(self, models: list[Model | None]) -> Elsewhere | None:
         """Return what runs the models where the engine does not."""
@@ -173,3 +167,44 @@ class Network:
 def _prepared(model: Model) -> EngineNetwork:
     stages = [stage.astype(np.float32) for stage in model.stages]
     return prepare(model.config, stages, model.refinement, model.sigma)
+
+
+def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: int | None) -> int:
+    """Return the smallest `max_memory` with which a network denoises (C, H, W) planes in float32.
+
+    That is for noise that is not correlated.
+    """
+    check_size(*shape[1:], config)
+    nothing = np.broadcast_to(np.float32(0), shape)  # only its shape matters
+    removal = Removal(nothing, engine_noise(White(1.0)))
+    return _memory_of(removal, [prepare_blank(config)], [config], threads, LOW_TILES[-1])
+
+
+def _choose_tile_rows(needed: Callable[[int], int], shape: tuple[int, ...], max_memory: int) -> int:
+    """Return the largest height of tiles with which an image takes at most `max_memory` bytes."""
+    heights = (load().tile_rows(), *LOW_TILES)
+    for tile_rows in heights:
+        if needed(tile_rows) <= max_memory:
+            return int(tile_rows)
+    raise InputError(
+        f"max_memory is {max_memory} bytes, but an image of {shape[2]}x{shape[1]} pixels takes at "
+        f"least {needed(heights[-1])}; raise it (--max-memory of the command), or leave it out."
+    )
+
+
+def _memory_of(
+    removal: Removal,
+    networks: Sequence[EngineNetwork | None],
+    configs: Iterable[NetworkConfig],
+    threads: int | None,
+    tile_rows: int,
+) -> int:
+    """Return the bytes of a removal, and of its networks besides: tables, and twice the weights.
+
+    A refinement's weights are in the block, and as the engine has them.
+    """
+    tables = 0
+    for config in set(configs):
+        weights = config.refinement and config.refinement.parameter_count(config.channels)
+        tables += OTHER_MEMORY + 8 * (weights or 0)
+    return removal.memory(networks, threads, tile_rows) + tables

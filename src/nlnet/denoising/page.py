@@ -19,9 +19,10 @@ from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
 from nlnet.denoising.removal import Shares, denoise_planes, used_shares
 from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
+from nlnet.engine.estimates import sampled_pages
 from nlnet.errors import InputError
 from nlnet.masks import Planes
-from nlnet.noise.sample import Sample, sampled_pages
+from nlnet.noise.sample import Sample
 from nlnet.progress import Report
 
 

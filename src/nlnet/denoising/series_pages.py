@@ -21,7 +21,7 @@ from nlnet.engine.series import Plane
 from nlnet.masks import Planes
 from nlnet.noise.camera import Camera
 from nlnet.noise.record import Noise, Photon
-from nlnet.noise.stabilisation import Stabiliser, stabiliser
+from nlnet.noise.stabilisation import Stabiliser
 from nlnet.progress import Report, ignore, one_of
 
 _BASE = 16
@@ -173,7 +173,7 @@ def _even_from(found: PlannedPage) -> float | None:
         return -math.inf
     level = found.plan.noise.levels[0]
     dark = (_DARK * level.gain**2 - level.offset) / level.gain
-    return float(stabiliser(level).forward(np.array([dark]))[0])
+    return float(Stabiliser(level).forward(np.array([dark]))[0])
 
 
 def _forward(found: PlannedPage) -> Plane:
@@ -196,7 +196,7 @@ def _inverse(found: PlannedPage, planes: FloatArray) -> FloatArray:
 
 def _stabilisers(found: PlannedPage) -> list[Stabiliser]:
     levels = found.plan.noise.levels
-    return [stabiliser(level) for level in levels] * (len(found.page.planes) // len(levels))
+    return [Stabiliser(level) for level in levels] * (len(found.page.planes) // len(levels))
 
 
 def local_means(planes: FloatArray) -> FloatArray:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from nlnet.engine.library import CANCELLED, DONE, IDLE, check_status, load
-from nlnet.engine.memory import call_in_memory
-from nlnet.engine.structures import Task
+from nlnet.engine.memory import call
 from nlnet.parallel import available_cpus
 from nlnet.progress import Progress
 
@@ -39,11 +38,11 @@ def threads_for(pixels: int, threads: int | None) -> int:
     return max(1, min(wanted, pixels // _PIXELS_PER_THREAD))
 
 
-def memory_needed(network: Runnable, task: Task) -> int:
-    """Return how many bytes of memory a job takes."""
+def memory_needed(maker: str, network: Runnable, task: ctypes.Structure) -> int:
+    """Return how many bytes of memory a job takes; parameters as for `Job`."""
     size = ctypes.c_size_t()
     given = (network.handle, ctypes.byref(task), None, ctypes.byref(size), None)
-    check_status(_maker_of(task)(*given), "The job")
+    check_status(getattr(load(), maker)(*given))
     return size.value
 
 
@@ -52,10 +51,12 @@ class Job:
 
     Parameters
     ----------
+    maker : str
+        The function of the engine that makes it.
     network : Runnable
         What runs.
-    task : Task
-        What to do.
+    task : Structure
+        What to do, as that function takes it.
     arrays : sequence of objects
         What the task has the addresses of: arrays and callbacks.
     failures : list of exceptions, optional
@@ -64,8 +65,9 @@ class Job:
 
     def __init__(
         self,
+        maker: str,
         network: Runnable,
-        task: Task,
+        task: ctypes.Structure,
         arrays: Sequence[object],
         *,
         failures: list[BaseException] | None = None,
@@ -76,7 +78,7 @@ class Job:
         self._failures = [] if failures is None else failures
         self._handle = ctypes.c_void_p()
         given = (network.handle, ctypes.byref(task))
-        self._memory = call_in_memory(_maker_of(task), "The job", *given, result=self._handle)
+        self._memory = call(maker, *given, result=self._handle)
         lock = threading.Lock()
         self._turn = threading.Condition(lock)  # for threads without a task that is ready
         self._news = threading.Condition(lock)  # for a main thread that does not work itself
@@ -122,12 +124,12 @@ class Job:
             helper.join()
         if self._failures:
             raise self._failures[0]
-        check_status(self._library.nlnet_failure(self._handle), "The job")
+        check_status(self._library.failure(self._handle))
         report(1.0)
 
     def share_done(self) -> float:
         """Return the share of the work that is done."""
-        return float(self._library.nlnet_progress(self._handle))
+        return float(self._library.progress(self._handle))
 
     def _start_helper(self) -> threading.Thread:
         helper = threading.Thread(target=self._help, name="nlnet engine")
@@ -150,7 +152,7 @@ class Job:
         """Work in this thread, calling `between` after each task, until there is no more to do."""
         while True:
             ended = self._ended
-            state = self._library.nlnet_work(self._handle)
+            state = self._library.work(self._handle)
             with self._turn:
                 if state != IDLE:
                     self._ended += 1
@@ -174,11 +176,6 @@ class Job:
 
     def _fail(self, error: BaseException) -> None:
         self._failures.append(error)
-        self._library.nlnet_cancel(self._handle)
+        self._library.cancel(self._handle)
         with self._turn:
             self._turn.notify_all()
-
-
-def _maker_of(task: Task) -> Callable[..., int]:
-    maker: Callable[..., int] = getattr(load(), f"nlnet_{task.maker}")
-    return maker

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.engine.library import check_status
+from nlnet.engine.library import check_status, load
 from nlnet.errors import InputError
 
 ALIGNMENT = 64
@@ -33,11 +32,10 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def array_at(where: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return memory of the engine as an array; it lives as long as the engine's call."""
-    size = math.prod(shape) * dtype.itemsize
-    memory = memoryview((ctypes.c_char * size).from_address(where)).cast("B")
-    return np.frombuffer(memory, dtype).reshape(shape)
+def array_at(where: int, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Return floats of the engine as an array; they live as long as the engine's call."""
+    memory = (ctypes.c_float * math.prod(shape)).from_address(where)
+    return np.frombuffer(memoryview(memory).cast("B"), np.float32).reshape(shape)
 
 
 def checked_address(name: str, array: Array, shape: tuple[int, ...], dtype: npt.DTypeLike) -> int:
@@ -68,29 +66,22 @@ def checked_address(name: str, array: Array, shape: tuple[int, ...], dtype: npt.
     return address(array)
 
 
-def call_in_memory(
-    function: Callable[..., int],
-    what: str,
-    *given: Any,
-    result: Any = None,
-) -> npt.NDArray[np.uint8]:
+def call(name: str, *given: Any, result: Any = None) -> npt.NDArray[np.uint8]:
     """Call a function of the engine twice: for the size of its memory, then with the memory.
 
     Parameters
     ----------
-    function : callable
-        Takes `given`, memory, its size and, if there is one, a pointer to `result`.
-    what : str
-        What it makes, for errors.
+    name : str
+        Its name. It takes `given`, memory, its size and, if there is one, a pointer to `result`.
 
     Returns
     -------
     array
         The memory, which must live as long as what was made in it.
     """
-    size = ctypes.c_size_t()
+    function, size = getattr(load(), name), ctypes.c_size_t()
     nowhere, there = ((), ()) if result is None else ((None,), (ctypes.byref(result),))
-    check_status(function(*given, None, ctypes.byref(size), *nowhere), what)
+    check_status(function(*given, None, ctypes.byref(size), *nowhere))
     memory = aligned_memory(size.value)
-    check_status(function(*given, address(memory), ctypes.byref(size), *there), what)
+    check_status(function(*given, address(memory), ctypes.byref(size), *there))
     return memory

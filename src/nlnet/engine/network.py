@@ -8,16 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nlnet.engine.library import load
-from nlnet.engine.memory import call_in_memory
-
-ELEMENTS = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}
-"""``nlnet_element``, by dtype."""
+from nlnet.engine.library import ELEMENTS
+from nlnet.engine.memory import call
 
 _SIZES = struct.Struct("<6I")
 _SIZES_AT = 16  # bytes from the block's start
-_EYE_SIZES = struct.Struct("<2I")
-_EYE_SIZES_AT = 12
 
 
 class Sizes(NamedTuple):
@@ -34,10 +29,9 @@ class Sizes(NamedTuple):
 class _Made:
     """What the engine has made of a parameter block; ready for any number of jobs, at once too."""
 
-    def __init__(self, function: str, what: str, block: bytes, *options: int) -> None:
+    def __init__(self, maker: str, block: bytes, *options: int) -> None:
         self.handle = ctypes.c_void_p()
-        make, given = getattr(load(), function), (block, len(block), *options)
-        self._memory = call_in_memory(make, what, *given, result=self.handle)
+        self._memory = call(maker, block, len(block), *options, result=self.handle)
 
 
 def family_at(block: bytes, sigma: float) -> memoryview:
@@ -45,8 +39,7 @@ def family_at(block: bytes, sigma: float) -> memoryview:
 
     Beyond the sigmas of the family, it is the network for the nearest of them.
     """
-    given = (block, len(block), sigma)
-    return call_in_memory(load().nlnet_family_at, "The network", *given).data
+    return call("family_at", block, len(block), sigma).data
 
 
 class EngineNetwork(_Made):
@@ -68,7 +61,7 @@ class EngineNetwork(_Made):
     """
 
     def __init__(self, block: bytes, dtype: np.dtype[np.floating], instructions: int) -> None:
-        super().__init__("nlnet_network_make", "The network", block, ELEMENTS[dtype], instructions)
+        super().__init__("network_make", block, ELEMENTS[dtype], instructions)
         self.dtype = dtype
         self.sizes = Sizes(*_SIZES.unpack_from(block, _SIZES_AT))
 
@@ -77,7 +70,4 @@ class EngineEye(_Made):
     """An eye, which looks at tiles in float32; its parameters are those of `EngineNetwork`."""
 
     def __init__(self, block: bytes, instructions: int) -> None:
-        super().__init__("nlnet_eye_make", "The eye", block, instructions)
-        levels, self.outputs = _EYE_SIZES.unpack_from(block, _EYE_SIZES_AT)
-        self.unit = 1 << levels
-        """Pixels of a tile, along a side, that are one of its maps."""
+        super().__init__("eye_make", block, instructions)

@@ -9,22 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.engine.library import check_status, instruction_set, load
-from nlnet.engine.memory import address, call_in_memory
-from nlnet.engine.network import ELEMENTS
-from nlnet.engine.structures import (
-    CAMERA,
-    DEPENDENT,
-    SCALES,
-    WHITE,
-    Level,
-    Noise,
-)
+from nlnet.engine.library import ELEMENTS, check_status, instruction_set, load
+from nlnet.engine.memory import address, call
 
 
 def sure_certainty() -> float:
     """Return the certainty from which on all of the noise is removed."""
-    return float(load().nlnet_sure())
+    return float(load().sure())
 
 
 class EngineLevel:
@@ -41,7 +32,7 @@ class EngineLevel:
     def __init__(
         self, gain: float, offset: float, points: Sequence[tuple[float, float]] | None = None
     ) -> None:
-        self.structure = Level(gain, offset)
+        self.structure = load().level(gain, offset)
         if points is not None:
             self._points = np.array(points, np.float64)
             self.structure.points, self.structure.count = address(self._points), len(points)
@@ -53,59 +44,61 @@ class EngineLevel:
         """
         dtype = values.dtype if values.dtype in ELEMENTS else np.dtype(np.float64)
         turned = np.array(values, dtype, order="C")
-        where = address(turned)
-        given = (ELEMENTS[dtype], instruction_set(), int(inverse), turned.size, where, where)
-        function = load().nlnet_stabilise
-        call_in_memory(function, "The transform", ctypes.byref(self.structure), *given)
+        where = turned.size, address(turned), address(turned)
+        level = ctypes.byref(self.structure)
+        call("stabilise", level, ELEMENTS[dtype], instruction_set(), int(inverse), *where)
         return turned
 
 
 class EngineNoise:
-    """The noise of an image; `structure` holds the addresses of what it keeps."""
+    """The noise of an image; `structure` holds the addresses of what it keeps.
 
-    def __init__(self, kind: int) -> None:
-        self.structure = Noise(kind, certainty=1.0)
-        self._kept: object = None
+    Parameters
+    ----------
+    sigma : float, optional
+        Standard deviation of noise that is the same everywhere.
+    levels : sequence of EngineLevel, optional
+        Of noise that depends on the brightness, in all channels or in each.
+    strengths : (2, 3, h, w) float32 array, optional
+        Of noise that is correlated.
+    certainty : float
+        How sure that is.
+    """
 
-    @classmethod
-    def white(cls, sigma: float) -> EngineNoise:
-        """Return noise that is the same everywhere."""
-        noise = cls(WHITE)
-        noise.structure.sigma = sigma
-        return noise
-
-    @classmethod
-    def dependent(cls, levels: Sequence[EngineLevel]) -> EngineNoise:
-        """Return noise that depends on the brightness, in all channels or in each."""
-        noise = cls(DEPENDENT)
-        array = (Level * len(levels))(*(level.structure for level in levels))
-        noise.structure.levels, noise.structure.level_count = array, len(levels)
-        noise._kept = levels, array
-        return noise
-
-    @classmethod
-    def camera(cls, strengths: npt.NDArray[np.float32], certainty: float) -> EngineNoise:
-        """Return noise that is correlated; strengths are (2, SCALES, h, w)."""
-        noise = cls(CAMERA)
-        _, scales, rows, columns = strengths.shape
-        assert scales == SCALES
-        noise._kept = kept = np.ascontiguousarray(strengths, np.float32)
-        noise.structure.strengths = address(kept)
-        noise.structure.rows, noise.structure.columns = rows, columns
-        noise.structure.certainty = certainty
-        return noise
+    def __init__(
+        self,
+        sigma: float | None = None,
+        levels: Sequence[EngineLevel] = (),
+        strengths: npt.NDArray[np.float32] | None = None,
+        certainty: float = 1.0,
+    ) -> None:
+        engine = load()
+        self.structure = engine.noise(certainty=certainty)
+        if sigma is not None:
+            self.structure.kind, self.structure.sigma = engine.constants["WHITE"], sigma
+        elif strengths is None:
+            array = (engine.level * len(levels))(*(level.structure for level in levels))
+            self._kept: object = levels, array
+            self.structure.kind = engine.constants["DEPENDENT"]
+            self.structure.levels, self.structure.level_count = array, len(levels)
+        else:
+            self._kept = maps = np.ascontiguousarray(strengths, np.float32)
+            self.structure.kind, self.structure.strengths = (
+                engine.constants["CAMERA"],
+                address(maps),
+            )
+            self.structure.rows, self.structure.columns = maps.shape[2:]
 
     def fill(self, low: float, high: float) -> tuple[float, float]:
         """Return what values from low to high fill for the networks, and where that begins."""
         span, black = ctypes.c_double(), ctypes.c_double()
         given = ctypes.byref(self.structure), low, high, ctypes.byref(span), ctypes.byref(black)
-        check_status(load().nlnet_fill(*given), "The range")
+        check_status(load().fill(*given))
         return span.value, black.value
 
     def shares(self, strength: tuple[float, float]) -> tuple[float, float]:
         """Return the shares of what networks remove that are taken from the image, up to 1."""
         pair = ctypes.c_double * 2
         shares = pair()
-        given = ctypes.byref(self.structure), pair(*strength), shares
-        check_status(load().nlnet_shares(*given), "The strength")
+        check_status(load().shares(ctypes.byref(self.structure), pair(*strength), shares))
         return shares[0], shares[1]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.engine.library import check_status, instruction_set, load
-from nlnet.engine.memory import address, call_in_memory
+from nlnet.engine.memory import address, call
 
 Planes = npt.NDArray[np.float32]
 
@@ -24,8 +24,7 @@ def halve(planes: Array) -> Planes:
     channels, height, width = whole.shape
     half = np.empty((channels, height // 2, width // 2), np.float32)
     if half.size:
-        given = instruction_set(), channels, height, width, address(whole), address(half)
-        check_status(load().nlnet_halve(*given), "The smaller image")
+        check_status(load().halve(instruction_set(), *whole.shape, address(whole), address(half)))
     return half
 
 
@@ -39,9 +38,8 @@ def enlarge(half: Planes, first: int, last: int, width: int) -> Planes:
     """
     given = np.ascontiguousarray(half, np.float32)
     planes = np.empty((len(given), last - first, width), np.float32)
-    shape = (*given.shape, address(given), first, last, width, address(planes))
-    function = load().nlnet_enlarge
-    call_in_memory(function, "The enlarged image", instruction_set(), *shape)
+    rows = address(given), first, last, width, address(planes)
+    call("enlarge", instruction_set(), *given.shape, *rows)
     return planes
 
 
@@ -55,8 +53,7 @@ def widen(grid: Planes, size: tuple[int, int]) -> Planes:
     """
     given = np.ascontiguousarray(grid, np.float32)
     plane = np.empty(size, np.float32)
-    arguments = (*given.shape, address(given), *size, address(plane))
-    call_in_memory(load().nlnet_widen, "The map", instruction_set(), *arguments)
+    call("widen", instruction_set(), *given.shape, address(given), *size, address(plane))
     return plane
 
 
@@ -71,6 +68,6 @@ def blend(noisy: Array, denoised: Array, shares: tuple[float, float]) -> Planes:
     """
     before, blended = np.ascontiguousarray(noisy, np.float32), np.array(denoised, np.float32)
     channels, height, width = blended.shape
-    given = instruction_set(), channels, height * width, address(before), address(blended), *shares
-    check_status(load().nlnet_blend(*given), "The blend")
+    planes = channels, height * width, address(before), address(blended)
+    check_status(load().blend(instruction_set(), *planes, *shares))
     return blended

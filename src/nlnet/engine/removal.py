@@ -17,13 +17,11 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array, Box, FloatArray, WriteRows
 from nlnet.engine.jobs import Job, memory_needed, threads_for
-from nlnet.engine.library import check_status, load
+from nlnet.engine.library import SCALES, TYPES, check_status, load
 from nlnet.engine.memory import address, array_at, checked_address
 from nlnet.engine.network import EngineNetwork
 from nlnet.engine.noise import EngineNoise
-from nlnet.engine.structures import ELSEWHERE, SCALES, TYPES, Pixels, RemovalTask
-from nlnet.engine.structures import Place as PlaceStructure
-from nlnet.engine.tasks import NO_BOX, rows_callback
+from nlnet.engine.tasks import NO_BOX
 from nlnet.progress import Progress
 
 Elsewhere: TypeAlias = Callable[[int, npt.NDArray[np.float32], Box | None], FloatArray]
@@ -103,7 +101,7 @@ class Removal:
             change = place.change
             half = (planes.shape[0], planes.shape[1] // 2, planes.shape[2] // 2)
             there = change is not None and checked_address("The change", change, half, np.float32)
-            given = PlaceStructure(place.scale, *place.size, *place.origin, there or None)
+            given = load().place(place.scale, *place.size, *place.origin, there or None)
             self._kept = given, change
             task.place = ctypes.pointer(given)
 
@@ -119,7 +117,7 @@ class Removal:
     ) -> int:
         """Return the bytes that :meth:`run` takes on the CPU, besides image and result."""
         self._set_machine(threads, tile_rows)
-        return memory_needed(_Networks(networks), self._task)
+        return memory_needed("remove", _Networks(networks), self._task)
 
     def run(
         self,
@@ -154,22 +152,20 @@ class Removal:
         InputError
             If the image has values that are too large beside its noise, or is too small.
         """
-        task, failures = self._task, []  # type: ignore[var-annotated]
+        task, kept = self._task, [self, target]
+        failures: list[BaseException] = []
         self._set_machine(threads if elsewhere is None else 1, tile_rows)
-        kept: list[object] = [self, target]
         if callable(target):
-            callback = rows_callback(
-                target, self._planes.shape, np.dtype(np.float32), threading.Lock(), failures
-            )
-            task.denoised = Pixels(TYPES[np.dtype(np.float32)])
-            task.denoised.rows.rows = callback
-            kept.append(callback)
+            task.denoised = load().pixels(TYPES[np.dtype(np.float32)])
+            task.denoised.rows.rows = writer = _writing(target, self._planes.shape, failures)
+            kept.append(writer)
         else:
             task.denoised = _pixels(target)
         if elsewhere is not None:
-            task.elsewhere = _callback(elsewhere, task.channels, failures)
+            task.elsewhere = _running(elsewhere, task.channels, failures)
         calls_back = callable(target) or elsewhere is not None
-        job = Job(_Networks(networks), task, kept, failures=failures if calls_back else None)
+        several = _Networks(networks)
+        job = Job("remove", several, task, kept, failures=failures if calls_back else None)
         job.run(task.threads, progress)
 
     def _set_machine(self, threads: int | None, tile_rows: int) -> None:
@@ -183,45 +179,60 @@ def scales_of(noise: EngineNoise, shape: tuple[int, ...]) -> int:
     return len(_sigmas(_task(noise, shape)))
 
 
-def _task(noise: EngineNoise, shape: tuple[int, ...]) -> RemovalTask:
+def _task(noise: EngineNoise, shape: tuple[int, ...]) -> Any:
     """Return a task for an image that fills 0 to 1, to remove all of its noise."""
-    task = RemovalTask(shape[1], shape[2], shape[0], noise=noise.structure)
+    task = load().removal_task(shape[1], shape[2], shape[0], noise=noise.structure)
     task.luma = task.chroma = task.span = 1.0
     return task
 
 
-def _sigmas(task: RemovalTask) -> list[float]:
+def _sigmas(task: Any) -> list[float]:
     scales, sigmas = ctypes.c_int32(), (ctypes.c_double * SCALES)()
     given = ctypes.byref(task), ctypes.byref(scales), sigmas
-    check_status(load().nlnet_removal_sigmas(*given), "The removal")
+    check_status(load().removal_sigmas(*given))
     return list(sigmas[: scales.value])
 
 
-def _pixels(planes: Array) -> Pixels:
+def _pixels(planes: Array) -> Any:
     """Return (C, H, W) planes as the engine takes them."""
-    pixels = Pixels(TYPES[planes.dtype])
-    pixels.rows.data = address(planes)
-    rows = pixels.rows
-    rows.channel_stride, rows.row_stride, rows.column_stride = planes.strides
-    return pixels
+    rows = load().rows(address(planes), *planes.strides)
+    return load().pixels(TYPES[planes.dtype], rows)
 
 
-def _callback(elsewhere: Elsewhere, channels: int, failures: list[BaseException]) -> Any:
-    def call(
+def _writing(write: WriteRows, shape: tuple[int, ...], failures: list[BaseException]) -> Any:
+    """Return what the engine calls with rows of its memory, (C, rows, W)."""
+    turn = threading.Lock()
+
+    def take(_: object, first: int, count: int, where: int) -> None:
+        with turn:
+            write(first, array_at(where, (shape[0], count, shape[2])))
+
+    return dict(load().rows._fields_)["rows"](_told(take, failures))
+
+
+def _running(elsewhere: Elsewhere, channels: int, failures: list[BaseException]) -> Any:
+    def run(
         _: object, scale: int, height: int, width: int, noisy: int, clean: int, *box: float
-    ) -> int:
-        def planes(where: int) -> npt.NDArray[np.float32]:
-            return array_at(where, (channels, height, width), np.dtype(np.float32))
+    ) -> None:
+        shape, limits = (channels, height, width), (box[0], box[1])
+        found = elsewhere(scale, array_at(noisy, shape), limits if box[0] <= box[1] else None)
+        array_at(clean, shape)[:] = found
 
+    return load().elsewhere(_told(run, failures))
+
+
+def _told(function: Callable[..., None], failures: list[BaseException]) -> Callable[..., int]:
+    """Return a callback that tells the engine whether it failed, and keeps the exception."""
+
+    def call(*given: Any) -> int:
         try:
-            limits = (box[0], box[1]) if box[0] <= box[1] else None
-            planes(clean)[:] = elsewhere(scale, planes(noisy), limits)
+            function(*given)
         except BaseException as error:
             failures.append(error)
             return 1
         return 0
 
-    return ELSEWHERE(call)
+    return call
 
 
 def usable(planes: Array) -> Array:

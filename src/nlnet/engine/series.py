@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.engine import library
 from nlnet.engine.jobs import threads_for
-from nlnet.engine.memory import address, call_in_memory, checked_address
+from nlnet.engine.library import instruction_set, load
+from nlnet.engine.memory import address, call, checked_address
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -52,7 +52,7 @@ def align(
     height, width = reference.shape
     blocks = _blocks(height, width)
     field, fits = np.empty((*blocks, 2), np.float32), np.empty((*blocks, 8), np.float32)
-    task = library.AlignTask(
+    task = load().align_task(
         height,
         width,
         checked_address("The page", reference, reference.shape, np.float32),
@@ -108,9 +108,9 @@ def merge(
     channels, height, width = shape = noisy.shape
     merged = np.empty(shape, np.float32)
     left, removed = np.empty((2, height, width), np.float32)
-    structures = (library.Neighbour * len(neighbours))(
+    structures = (load().neighbour * len(neighbours))(
         *(
-            library.Neighbour(
+            load().neighbour(
                 checked_address("A neighbour", each.noisy, shape, np.float32),
                 checked_address("A neighbour's guide", each.guide, shape, np.float32),
                 checked_address("The motion", each.field, (*_blocks(height, width), 2), np.float32),
@@ -122,7 +122,7 @@ def merge(
     )
 
     def merge_band(first: int) -> None:
-        task = library.MergeTask(
+        task = load().merge_task(
             height,
             width,
             channels,
@@ -160,7 +160,7 @@ def keep(noisy: Plane, merged: Plane, removed: Plane, least: float, threads: int
     kept = np.empty(shape, np.float32)
 
     def keep_band(first: int) -> None:
-        task = library.KeepTask(
+        task = load().keep_task(
             height,
             width,
             channels,
@@ -192,7 +192,6 @@ def _blocks(height: int, width: int) -> tuple[int, int]:
     return -(-height // BLOCK), -(-width // BLOCK)
 
 
-def _run(name: str, task: library.AlignTask | library.MergeTask | library.KeepTask) -> None:
+def _run(name: str, task: ctypes.Structure) -> None:
     """Run a task in this thread."""
-    call = getattr(library.load(), f"nlnet_{name}")
-    call_in_memory(call, "The task", library.instruction_set(), ctypes.byref(task))
+    call(name, instruction_set(), ctypes.byref(task))

@@ -1,4 +1,4 @@
-"""What the engine does: denoise an image, find groups, run stages both ways, look at tiles.
+"""What training asks of the engine: finding groups, and running stages both ways.
 
 Every function takes arrays exactly as the engine wants them, contiguous and of the network's dtype;
 other arrays are refused, with an error that says what is wrong.
@@ -6,84 +6,25 @@ other arrays are refused, with an error that says what is wrong.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array, Box, FloatArray, Groups, ReadRows, WriteRows
-from nlnet.engine import library
-from nlnet.engine.jobs import Job, memory_needed, threads_for
-from nlnet.engine.memory import address, array_at, checked_address
-from nlnet.engine.network import EngineEye, EngineNetwork
-from nlnet.engine.structures import ROWS_CALLBACK
+from nlnet.arrays import Box, FloatArray, Groups
+from nlnet.engine.jobs import Job, threads_for
+from nlnet.engine.library import load
+from nlnet.engine.memory import address, checked_address
+from nlnet.engine.network import EngineNetwork
 from nlnet.errors import InputError
-from nlnet.progress import Progress
-
-Array32 = npt.NDArray[np.float32]
 
 NO_BOX: Box = (1.0, 0.0)
-_LARGEST_TILE = 1024  # pixels of a side
-
-
-def denoise(
-    network: EngineNetwork,
-    read: ReadRows,
-    write: WriteRows,
-    shape: tuple[int, int, int],
-    *,
-    box: Box | None,
-    threads: int | None,
-    tile_rows: int,
-    progress: Progress | None = None,
-) -> None:
-    """Denoise an image that is read and written some rows at a time.
-
-    The parameters are those of :func:`nlnet.network.recursion.denoise_rows`, and the height of
-    tiles: fewer rows take less memory; 0 stands for :func:`default_tile_rows`.
-    """
-    failures: list[BaseException] = []
-    turn = threading.Lock()
-
-    def fill(first: int, planes: Array) -> None:
-        rows = read(first, first + planes.shape[1])
-        if rows.shape != planes.shape or rows.dtype != planes.dtype:
-            raise InputError(
-                f"The rows that were read are {rows.dtype} of shape {rows.shape}, but must be "
-                f"{planes.dtype} of shape {planes.shape}."
-            )
-        planes[:] = rows
-
-    def callback(take: Callable[[int, Array], None]) -> Any:
-        return rows_callback(take, shape, network.dtype, turn, failures)
-
-    task = _denoise_task(shape, box, threads, tile_rows)
-    task.noisy.rows = reader = callback(fill)
-    task.denoised.rows = writer = callback(write)
-    job = Job(network, task, (reader, writer), failures=failures)
-    job.run(task.threads, progress)
-
-
-def default_tile_rows() -> int:
-    """Return the height of the tallest tiles that stay in the cache."""
-    return int(library.load().nlnet_tile_rows())
-
-
-def denoising_memory(
-    network: EngineNetwork, shape: tuple[int, int, int], threads: int | None, tile_rows: int
-) -> int:
-    """Return the bytes that :func:`denoise` takes, besides what is read and written."""
-    task = _denoise_task(shape, None, threads, tile_rows)
-    return memory_needed(network, task)
 
 
 def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Groups:
     """Return the groups, (B, H, W, K, 2), of a batch of (B, H, W) images."""
     batch, height, width = images.shape
     groups = np.empty((*images.shape, network.sizes.group, 2), np.int8)
-    task = library.MatchTask(
+    task = load().match_task(
         batch,
         height,
         width,
@@ -91,7 +32,7 @@ def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Gr
         address(groups),
         threads_for(images.size, threads),
     )
-    Job(network, task, (images, groups)).run(task.threads)
+    Job("match", network, task, (images, groups)).run(task.threads)
     return groups
 
 
@@ -144,7 +85,7 @@ class Run:
         self.network, self.noisy = network, noisy
         self.threads = threads_for(noisy.size, threads)
         self.updates, self.estimates = (np.empty((sizes.stages, *shape), dtype) for _ in range(2))
-        self.task = library.ForwardTask(
+        self.task = load().forward_task(
             batch,
             height,
             width,
@@ -162,7 +103,7 @@ class Run:
             self.threads,
         )
         self._kept = estimate, groups
-        Job(network, self.task, (self,)).run(self.threads)
+        Job("forward", network, self.task, (self,)).run(self.threads)
 
 
 class Gradients(NamedTuple):
@@ -183,56 +124,14 @@ def backward(run: Run, cotangent: FloatArray) -> Gradients:
     shapes = ((filters, patch**2), (group,), (channels, filters, rbf_count), ())
     of_stages = [np.empty((stages, *each)) for each in shapes]
     estimate, noisy = (np.empty(shape, run.network.dtype) for _ in range(2))
-    task = library.BackwardTask(
+    task = load().backward_task(
         run.task,
         checked_address("The cotangent", cotangent, shape, run.network.dtype),
         *map(address, (estimate, noisy, *of_stages)),
     )
     gradients = Gradients._make((*of_stages, estimate, noisy))
-    Job(run.network, task, (run, cotangent, gradients)).run(run.threads)
+    Job("backward", run.network, task, (run, cotangent, gradients)).run(run.threads)
     return gradients
-
-
-def look(eye: EngineEye, tiles: Array32, threads: int | None = None) -> Array32:
-    """Return the maps, (N, outputs, H / unit, W / unit), that an eye gives of tiles.
-
-    Parameters
-    ----------
-    eye : EngineEye
-        What looks.
-    tiles : (N, C, H, W) float32 array
-        Gray (C = 1) or RGB (C = 3) on the 0-255 scale; sides are multiples of the eye's unit, up
-        to 1024.
-    threads : int, optional
-        Number of threads; by default all CPUs the process may use.
-
-    Raises
-    ------
-    InputError
-        If the tiles are not so.
-    """
-    if tiles.ndim != 4 or tiles.shape[1] not in (1, 3):
-        raise InputError(f"The tiles have shape {tiles.shape}, but must be (N, 1 or 3, H, W).")
-    count, channels, height, width = tiles.shape
-    if any(side % eye.unit or not 0 < side <= _LARGEST_TILE for side in (height, width)):
-        raise InputError(
-            f"The tiles are {width}x{height} pixels, but their sides must be multiples of "
-            f"{eye.unit} up to {_LARGEST_TILE}."
-        )
-    maps = np.empty((count, eye.outputs, height // eye.unit, width // eye.unit), np.float32)
-    if count == 0:
-        return maps
-    task = library.LookTask(
-        count,
-        height,
-        width,
-        channels,
-        threads_for(count * height * width, threads),
-        checked_address("The array of tiles", tiles, tiles.shape, np.float32),
-        address(maps),
-    )
-    Job(eye, task, (tiles, maps)).run(min(task.threads, count))
-    return maps
 
 
 def _check_groups(groups: Groups, radius: int) -> None:
@@ -248,36 +147,3 @@ def _check_groups(groups: Groups, radius: int) -> None:
         behind, ahead = np.minimum(places, radius), np.minimum(places[::-1], radius)
         if (first < -behind).any() or (last > ahead).any():
             raise InputError(f"The groups have members {name} the image or their windows.")
-
-
-def _denoise_task(
-    shape: tuple[int, int, int], box: Box | None, threads: int | None, tile_rows: int
-) -> library.DenoiseTask:
-    _, height, width = shape
-    task = library.DenoiseTask(height, width)
-    task.low, task.high = box or NO_BOX
-    task.threads = threads_for(height * width, threads)
-    task.tile_rows = tile_rows
-    return task
-
-
-def rows_callback(
-    take: Callable[[int, Array], None],
-    shape: tuple[int, int, int],
-    dtype: np.dtype[Any],
-    turn: threading.Lock,
-    failures: list[BaseException],
-) -> Any:
-    """Return what the engine calls with rows of its memory, (C, rows, W)."""
-    channels, _, width = shape
-
-    def call(_: object, first: int, count: int, where: int) -> int:
-        try:
-            with turn:
-                take(first, array_at(where, (channels, count, width), dtype))
-        except BaseException as error:
-            failures.append(error)
-            return 1
-        return 0
-
-    return ROWS_CALLBACK(call)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nlnet.engine.library import instruction_set
-from nlnet.engine.network import ELEMENTS, EngineEye, EngineNetwork
+from nlnet.engine.library import ELEMENTS, instruction_set
+from nlnet.engine.network import EngineEye, EngineNetwork
 from nlnet.network.config import NetworkConfig
 from nlnet.network.eye import Eye
 from nlnet.network.layers import pack_array, unpack_array
@@ -158,7 +158,8 @@ def prepare_blank(config: NetworkConfig) -> EngineNetwork:
     arrays = {name: np.zeros(shape, np.float32) for name, shape in stage_shapes(config).items()}
     stages = [StageParameters(**arrays, step_size=0.0)] * config.stages
     sizes = config.refinement
-    return prepare(config, stages, None if sizes is None else blank(sizes, config.channels))
+    refinement = None if sizes is None else blank(sizes, config.channels)
+    return prepare(config, stages, refinement, REFERENCE_SIGMA)
 
 
 def prepare_eye(eye: Eye) -> EngineEye:

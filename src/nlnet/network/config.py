@@ -7,9 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from nlnet.arrays import Box
 from nlnet.errors import InputError, ModelError
 from nlnet.network.refinement import RefinementConfig
 from nlnet.strict import build
+
+BOX: Box = (0.0, 255.0)
+"""The intensity box of an 8-bit image, the scale the network works on."""
 
 
 @dataclasses.dataclass(frozen=True)

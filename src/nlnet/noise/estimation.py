@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import importlib.resources
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.engine import estimates
-from nlnet.engine.estimates import Estimate
+from nlnet.engine.estimates import KINDS, Strengths
 from nlnet.inputs import check_data_range
 from nlnet.masks import read_planes
 from nlnet.network.block import prepare_eye
@@ -126,7 +126,7 @@ def estimate_sigma(
 
 def find_sigma(sample: Sample) -> float:
     """Estimate the standard deviation of white noise from a sample, as `estimate_sigma` does."""
-    return float(look_for_noise(sample, "white").found.sigma)
+    return float(_look(sample, "white")[0].sigma)
 
 
 def find_noise(sample: Sample, kind: str | None) -> Noise:
@@ -145,26 +145,22 @@ def find_noise(sample: Sample, kind: str | None) -> Noise:
     InputError
         If the image is too small.
     """
-    return _as_record(look_for_noise(sample, kind), sample.shape[0])
-
-
-def look_for_noise(sample: Sample, kind: str | None) -> Estimate:
-    """Return what the engine finds; the parameters are those of `find_noise`."""
-    check_size(sample.shape)
-    eye = prepare_eye(shipped_eye())
-    return estimates.estimate_noise(eye, sample.for_engine(), sample.measures, kind)
-
-
-def _as_record(estimate: Estimate, channels: int) -> Noise:
-    found, certainty = estimate.found, float(estimate.found.certainty)
-    if estimate.kind == "white":
+    found, strengths = _look(sample, kind)
+    certainty, kind = found.certainty, KINDS[found.kind]
+    if kind == "white":
         return White(found.sigma, certainty=certainty)
-    if estimate.kind == "poisson":
-        levels = (Level(each.gain, each.read, each.black) for each in found.photons[:channels])
+    if kind == "poisson":
+        photons = found.photons[: sample.shape[0]]
+        levels = (Level(each.gain, each.read, each.black) for each in photons)
         return Photon(tuple(levels), certainty=certainty)
-    if estimate.kind == "camera" and estimate.strengths is not None:
-        return Camera(estimate.strengths, certainty=certainty)
+    if strengths is not None and kind == "camera":
+        return Camera(strengths, certainty=certainty)
     return NoNoise(found.sigma, certainty=certainty)
+
+
+def _look(sample: Sample, kind: str | None) -> tuple[Any, Strengths | None]:
+    check_size(sample.shape)
+    return sample.for_engine().estimate_noise(prepare_eye(shipped_eye()), sample.measures, kind)
 
 
 @functools.cache

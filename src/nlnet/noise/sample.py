@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,42 +18,11 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.engine import estimates
-from nlnet.engine.structures import ExtremesFound, Measures
+from nlnet.engine.estimates import EngineSample, Extremes, Measures
 from nlnet.errors import InputError
 
 LEAST_SIDE = 8
 """Pixels that an image must have along a side for its noise to be estimated."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Extremes:
-    """The least and the largest value of an image or of a part of it, and how many have them."""
-
-    low: float
-    low_count: int
-    high: float
-    high_count: int
-    count: int
-
-    @classmethod
-    def of(cls, values: Array) -> Extremes:
-        """Return the extremes of finite values."""
-        if not values.size:
-            return cls(math.inf, 0, -math.inf, 0, 0)
-        found = estimates.find_extremes(values)
-        return cls(found.low, found.low_count, found.high, found.high_count, found.count)
-
-    @classmethod
-    def merge(cls, parts: Sequence[Extremes]) -> Extremes:
-        """Return the extremes of the whole from those of its parts."""
-        low, high = min(part.low for part in parts), max(part.high for part in parts)
-        return cls(
-            low,
-            sum(part.low_count for part in parts if part.low == low),
-            high,
-            sum(part.high_count for part in parts if part.high == high),
-            sum(part.count for part in parts),
-        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -115,35 +83,34 @@ class Sample:
         """Return the sample with copies of its parts, so that the image can be forgotten."""
         return dataclasses.replace(self, tiles=[tile.copy() for tile in self.tiles])
 
-    def for_engine(self) -> estimates.EngineSample:
+    def for_engine(self) -> EngineSample:
         """Return the sample as the engine takes it."""
-        extremes = ExtremesFound(**dataclasses.asdict(self.extremes))
-        return estimates.EngineSample(extremes, self.tiles, self.pages, self.rows)
+        return EngineSample(self.extremes, self.tiles, self.pages, self.rows)
 
     @functools.cached_property
     def measures(self) -> Measures:
         """What the values fill, as the engine tells."""
-        return estimates.measure(self.for_engine()) if self.extremes.count else Measures()
+        return self.for_engine().measure() if self.extremes.count else Measures()
 
     @property
     def low(self) -> float:
         """The value that few are below: nearly the least one."""
-        return float(self.measures.low)
+        return self.measures.low
 
     @property
     def high(self) -> float:
         """The value that few are above: nearly the largest one."""
-        return float(self.measures.high)
+        return self.measures.high
 
     @property
     def step(self) -> float:
         """The smallest difference between two values: their quantisation, if there is one."""
-        return float(self.measures.step)
+        return self.measures.step
 
     @property
     def mean(self) -> float:
         """The mean value."""
-        return float(self.measures.mean)
+        return self.measures.mean
 
     @property
     def unit(self) -> float:
@@ -160,17 +127,6 @@ class Sample:
         """Return the share of the values above a limit."""
         count = sum(int(np.count_nonzero(tile > limit)) for tile in self.tiles)
         return count / max(sum(tile.size for tile in self.tiles), 1)
-
-
-def sampled_pages(count: int) -> list[int]:
-    """Return which of a stack's pages are looked at.
-
-    Examples
-    --------
-    >>> sampled_pages(3), sampled_pages(99)
-    ([0, 1, 2], [0, 14, 28, 42, 56, 70, 84, 98])
-    """
-    return estimates.sampled_pages(count)
 
 
 def tile_places(shape: tuple[int, ...], pages: int = 1) -> list[list[tuple[slice, slice, slice]]]:

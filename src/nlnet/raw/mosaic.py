@@ -29,8 +29,9 @@ from nlnet.denoising.network import Network
 from nlnet.denoising.removal import Shares, Strength, check_strength
 from nlnet.errors import InputError
 from nlnet.model.loading import AUTO, check_quality
+from nlnet.noise.levels import Level
 from nlnet.noise.record import White
-from nlnet.noise.stabilisation import Anscombe
+from nlnet.noise.stabilisation import Stabiliser
 from nlnet.progress import Progress, part
 from nlnet.raw.demosaicing import PHASES, Pattern, interpolate, pad, variances
 
@@ -116,7 +117,7 @@ def denoise_mosaic(
         return restored.reshape(image.shape)
 
     report = stoppable(progress)
-    transform = Anscombe(gain, read**2)
+    transform = Stabiliser(Level(gain, read))
     stable = by_bands(mosaic, transform.forward)
     contrast = _contrast(stable)
     if pattern is None:
@@ -154,7 +155,7 @@ def without_hot_pixels(
 
     Parameters are as for `denoise_mosaic`.
     """
-    stable = by_bands(mosaic, Anscombe(gain, read**2).forward)
+    stable = by_bands(mosaic, Stabiliser(Level(gain, read)).forward)
     step = 1 if pattern is None else 2
     hot = find_hot_pixels(stable[np.newaxis], 1.0, step)
     return fill_hot_pixels(mosaic[np.newaxis], hot, step)[0], int(np.count_nonzero(hot))

@@ -14,7 +14,7 @@ from nlnet.errors import InputError
 from nlnet.model.family import Family, place_of
 from nlnet.model.model import Model
 from nlnet.network import color
-from nlnet.network.config import NetworkConfig
+from nlnet.network.config import BOX, NetworkConfig
 from nlnet.network.matching import find_groups
 from nlnet.network.parameters import (
     StageParameters,
@@ -23,7 +23,6 @@ from nlnet.network.parameters import (
     half_from_odd,
     initial_parameters,
 )
-from nlnet.network.recursion import BOX
 from nlnet.network.refinement import REFERENCE_SIGMA, Refinement
 from nlnet.torch import engine, plain, tiles
 from nlnet.torch.plain import StageTensors

@@ -1,6 +1,6 @@
 """The network in plain torch operations: any device, autograd, and no copy to the host.
 
-The recursion is that of :mod:`nlnet.network.recursion`, in the order of the paper's Fig. 3:
+The recursion is that of :mod:`nlnet.network`, in the order of the paper's Fig. 3:
 convolve with the filters, gather and sum the group's features, psi, and the transposes of these in
 reverse.
 """

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from nlnet import images
 from nlnet.defaults import FAMILIES, FAST
 from nlnet.denoising.image import stoppable
-from nlnet.denoising.network import Network
+from nlnet.denoising.network import Network, least_memory
 from nlnet.denoising.plan import Plan
 from nlnet.errors import Cancelled, InputError, NLNetError
 from nlnet.files.data_range import Range, display_range, white_of
@@ -30,7 +30,6 @@ from nlnet.images.formats import read_source
 from nlnet.images.raw_files import raw_kind
 from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
-from nlnet.network.recursion import least_memory
 from nlnet.progress import Progress
 from nlnet.web import output
 from nlnet.web.forms import OUTPUTS, SAME_FORMAT, DenoiseForm
