@@ -83,10 +83,8 @@ class EngineNoise:
             self.structure.levels, self.structure.level_count = array, len(levels)
         else:
             self._kept = maps = np.ascontiguousarray(strengths, np.float32)
-            self.structure.kind, self.structure.strengths = (
-                engine.constants["CAMERA"],
-                address(maps),
-            )
+            self.structure.kind = engine.constants["CAMERA"]
+            self.structure.strengths = address(maps)
             self.structure.rows, self.structure.columns = maps.shape[2:]
 
     def fill(self, low: float, high: float) -> tuple[float, float]:
