@@ -1,5 +1,4 @@
 // The loops of a stage, for the instruction set that is compiled for: a table of functions.
-#include "convolutions/convolve.h"
 #include "set_kernels.h"
 #include "stages/color.h"
 #include "stages/fold.h"
@@ -44,7 +43,7 @@ static void differentiate_any(const Shape &shape, const Stage<T> &stage, int cha
 }
 
 template <typename T>
-constexpr StageKernels<T> stage_kernels() {
+constexpr StageKernels<T> stage_kernels(void (*convolve)(const ConvolvedRow<T> &)) {
     return {scratch_for<SpreadArrays, T>,
             spread_any<T>,
             scratch_for<DifferentiateArrays, T>,
@@ -55,13 +54,16 @@ constexpr StageKernels<T> stage_kernels() {
             project_backward<T>,
             from_working<T>,
             step_gradient<T>,
-            convolve<T>};
+            convolve};
 }
 
 }  // namespace
 
-extern const StageKernels<float> stage_float = stage_kernels<float>();
-extern const StageKernels<double> stage_double = stage_kernels<double>();
+void convolve_float(const ConvolvedRow<float> &row);
+void convolve_double(const ConvolvedRow<double> &row);
+
+extern const StageKernels<float> stage_float = stage_kernels<float>(convolve_float);
+extern const StageKernels<double> stage_double = stage_kernels<double>(convolve_double);
 
 }  // namespace NLNET_SET
 }  // namespace nlnet

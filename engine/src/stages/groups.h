@@ -109,7 +109,7 @@ struct SpreadWindows {
 // vector that was just written can be read again at once only where it was written, and the
 // patches of neighbours overlap.
 constexpr int kSpreadStep = 16;
-constexpr int kSpreadTogether = kRegisters / 8;
+constexpr int kSpreadTogether = 2;  // for every set, or sums would have another order
 
 // Add some pixels' patches, kSpreadStep apart, to the windows at every member's place.
 template <int Together, typename T, typename S>

@@ -1,10 +1,12 @@
 // A worker that decodes and encodes files for the engine, so that the page never waits for that.
 
-import { bare, readContainer, withKept } from "./containers.js";
+import { isDeep, qualityOf, typeOf, without } from "./containers.js";
+import { isColor, isRgb, isTold, readMetadata, withMetadata } from "./metadata.js";
 
-const PAYS = 2; // as files/rewriting.py has it
+const PAYS = 2; // as files/one_file.py has it
 const GOOD = 95;
 const PIECE = 1024; // pixels along a side that are encoded to find out
+const BLOCK = 16; // pixels of the blocks that a JPEG with halved chroma is made of
 
 self.onmessage = async ({ data: { number, act, given } }) => {
   try {
@@ -15,15 +17,25 @@ self.onmessage = async ({ data: { number, act, given } }) => {
   }
 };
 
-/** Values as they are in the file: neither turned nor converted to other colors. */
 async function decode({ file }) {
-  const bytes = bare(new Uint8Array(await file.arrayBuffer()));
-  const bitmap = await createImageBitmap(new Blob([bytes], { type: file.type }), {
-    colorSpaceConversion: "none",
-    premultiplyAlpha: "none",
-  });
-  const pixels = readBitmap(bitmap);
+  const pixels = await pixelsOf(new Uint8Array(await file.arrayBuffer()), file.type);
   return [{ ...pixels, channels: isGray(pixels.data) ? 1 : 3 }, [pixels.data.buffer]];
+}
+
+/**
+ * Values of JPEG and PNG as they are in the file: neither turned nor converted to other colors. Of
+ * other formats, and of profiles that are not for red, green and blue, as sRGB.
+ */
+async function pixelsOf(bytes, type) {
+  const known = typeOf(bytes);
+  const raw = known !== "" && isRgb((await readMetadata(known, bytes)).profile);
+  const bare = without(bytes, (part) => isTold(part) && (raw || !isColor(part)));
+  return readBitmap(
+    await createImageBitmap(new Blob([bare], { type }), {
+      colorSpaceConversion: raw ? "none" : "default",
+      premultiplyAlpha: "none",
+    }),
+  );
 }
 
 function isGray(data) {
@@ -45,21 +57,25 @@ function readBitmap(bitmap) {
 
 /**
  * A file of pixels: { file, pixels, type, quality }. A JPEG whose quality is not given is encoded as
- * it was, or better; if encoding it again would still lose more than was removed, it is null.
+ * it was, or better. If encoding it again would still lose more than was removed, it is null, unless
+ * somebody insists.
  */
-async function encode({ file, pixels, type, quality }) {
-  const source = readContainer(new Uint8Array(await file.arrayBuffer()));
-  const same = source.type === type;
+async function encode({ file, pixels, type, quality, insists }) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const from = typeOf(bytes);
   const image = new ImageData(pixels.data, pixels.width, pixels.height);
   let chosen = quality;
   if (type === "image/jpeg" && quality === null) {
-    chosen = same ? await payingQuality(file, image, source.quality ?? GOOD) : GOOD;
+    const own = qualityOf(bytes);
+    chosen = own === null ? GOOD : await payingQuality(bytes, image, own, insists);
     if (chosen === null) return [null, []];
   }
   const blob = await write(image, type, chosen);
+  const said = await readMetadata(from, bytes);
   const encoded = new Uint8Array(await blob.arrayBuffer());
-  const whole = same ? withKept(encoded, source) : encoded;
-  return [{ blob: new Blob([whole], { type }), deep: source.deep, lost: !same && source.kept.length > 0 }, []];
+  const { whole, notes } = await withMetadata(encoded, type, said, from);
+  if (isDeep(bytes)) notes.push("its 16 bits become 8; the nlnet command and its server keep them");
+  return [{ blob: new Blob([whole], { type }), notes }, []];
 }
 
 function write(image, type, quality) {
@@ -68,31 +84,32 @@ function write(image, type, quality) {
   return canvas.convertToBlob({ type, quality: (quality ?? 100) / 100 });
 }
 
-async function payingQuality(file, image, own) {
-  const { data: before } = cut((await decode({ file }))[0]);
+async function payingQuality(bytes, image, own, insists) {
+  const { data: before } = cut(await pixelsOf(bytes, "image/jpeg"));
   const piece = cut(image);
   const removed = meanSquare(before, piece.data);
   for (const quality of new Set([own, Math.max(own, (own + GOOD) >> 1), Math.max(own, GOOD), 100])) {
     const again = await createImageBitmap(await write(piece, "image/jpeg", quality));
     if (removed > PAYS * meanSquare(readBitmap(again).data, piece.data)) return quality;
   }
-  return null;
+  return insists ? Math.max(own, GOOD) : null;
 }
 
 /** The middle of an image. */
 function cut({ data, width, height }) {
-  const [wide, high] = [Math.min(PIECE, width), Math.min(PIECE, height)];
-  const [left, top] = [(width - wide) >> 5 << 4, (height - high) >> 5 << 4];
-  const piece = new ImageData(wide, high);
-  for (let row = 0; row < high; row++) {
-    const start = 4 * ((top + row) * width + left);
-    piece.data.set(data.subarray(start, start + 4 * wide), 4 * row * wide);
+  const start = (length) => Math.floor(Math.max(0, length - PIECE) / 2 / BLOCK) * BLOCK;
+  const [left, top] = [start(width), start(height)];
+  const piece = new ImageData(Math.min(PIECE, width), Math.min(PIECE, height));
+  for (let row = 0; row < piece.height; row++) {
+    const at = 4 * ((top + row) * width + left);
+    piece.data.set(data.subarray(at, at + 4 * piece.width), 4 * row * piece.width);
   }
   return piece;
 }
 
+/** Alpha, which is not touched, counts for nothing. */
 function meanSquare(one, other) {
   let sum = 0;
   for (let at = 0; at < one.length; at++) sum += (one[at] - other[at]) ** 2;
-  return sum / one.length;
+  return sum / (0.75 * one.length);
 }

@@ -1,117 +1,83 @@
-// JPEG and PNG files, as far as the browser does not let one choose: what is written besides pixels.
+// JPEG and PNG files as lists of segments and chunks.
 
-const START = 0xd8;
-const [APP0, ADOBE, APP15, COMMENT] = [0xe0, 0xee, 0xef, 0xfe];
-const [TABLES, SCAN] = [0xdb, 0xda];
+import { crc32 } from "./zip.js";
+
+const SCAN = 0xda;
+const TABLES = 0xdb;
 const PNG_HEAD = 8;
-// Chunks that say how pixels are to be shown, or by whom and when they were taken.
-const KEPT = ["iCCP", "sRGB", "gAMA", "cHRM", "cICP", "eXIf", "pHYs", "tEXt", "zTXt", "iTXt", "tIME"];
-// The table of luminance that qualities are steps of, in the order of the file.
-const ANNEX_K = [
-  16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37, 29,
-  40, 58, 51, 61, 60, 57, 51, 56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87, 95, 98,
-  103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99,
-];
+const STEPS_AT_50 = 3688; // the sum of steps of luma at quality 50, in the tables that encoders scale
 
-/** What a file says besides its pixels: { type, kept, quality, deep }. */
-export function readContainer(bytes) {
-  if (bytes[0] === 0xff && bytes[1] === START) return readJpeg(bytes);
-  if (String.fromCharCode(...bytes.subarray(1, 4)) === "PNG") return readPng(bytes);
-  return { type: "", kept: [], quality: null, deep: false };
+/** The most that a JPEG's segment holds. */
+export const SEGMENT_MOST = 65533;
+
+/** What a file is, by its content. */
+export function typeOf(bytes) {
+  if (bytes[0] === 0xff && bytes[1] === 0xd8) return "image/jpeg";
+  return String.fromCharCode(...bytes.subarray(1, 4)) === "PNG" ? "image/png" : "";
 }
 
-/** The same file without all that, so that a browser neither turns its pixels nor converts them. */
-export function bare(bytes) {
-  const jpeg = bytes[0] === 0xff && bytes[1] === START;
-  const png = String.fromCharCode(...bytes.subarray(1, 4)) === "PNG";
-  if (!jpeg && !png) return bytes;
-  const all = jpeg ? [...segments(bytes)] : [...chunks(bytes)];
-  const gone = all.filter((part) => (jpeg ? isTold(part.marker) : KEPT.includes(part.name)));
+const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** The segments of a JPEG before its first scan: { marker, start, whole, content }. */
+export function* segments(bytes) {
+  for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff; ) {
+    const marker = bytes[at + 1];
+    if (marker === SCAN) return;
+    const end = at + 2 + viewOf(bytes).getUint16(at + 2);
+    yield { marker, start: at, whole: bytes.subarray(at, end), content: bytes.subarray(at + 4, end) };
+    at = end;
+  }
+}
+
+/** The chunks of a PNG: { name, start, whole, content }. */
+export function* chunks(bytes) {
+  for (let at = PNG_HEAD; at + 12 <= bytes.length; ) {
+    const end = at + 12 + viewOf(bytes).getUint32(at);
+    const name = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
+    yield { name, start: at, whole: bytes.subarray(at, end), content: bytes.subarray(at + 8, end - 4) };
+    at = end;
+  }
+}
+
+export const segment = (marker, content) =>
+  joined([Uint8Array.of(0xff, marker, (content.length + 2) >> 8, content.length + 2), content]);
+
+export function chunk(name, content) {
+  const whole = new Uint8Array(content.length + 12);
+  viewOf(whole).setUint32(0, content.length);
+  whole.set([...name].map((letter) => letter.charCodeAt(0)), 4);
+  whole.set(content, 8);
+  viewOf(whole).setUint32(content.length + 8, crc32(whole.subarray(4, content.length + 8)));
+  return whole;
+}
+
+/** A file without the parts of which `isGone(part)` is true. */
+export function without(bytes, isGone) {
+  const parts = { "image/jpeg": segments, "image/png": chunks }[typeOf(bytes)]?.(bytes) ?? [];
   const pieces = [];
   let at = 0;
-  for (const { start, end } of gone) {
-    pieces.push(bytes.subarray(at, start));
-    at = end;
+  for (const part of parts) {
+    if (!isGone(part)) continue;
+    pieces.push(bytes.subarray(at, part.start));
+    at = part.start + part.whole.length;
   }
   return joined([...pieces, bytes.subarray(at)]);
 }
 
-/** Whether a segment tells something about the picture; Adobe's says how colors are encoded. */
-const isTold = (marker) =>
-  (marker > APP0 && marker <= APP15 && marker !== ADOBE) || marker === COMMENT;
+/** Whether a PNG has 16 bits. */
+export const isDeep = (bytes) =>
+  typeOf(bytes) === "image/png" && chunks(bytes).next().value?.content[8] === 16;
 
-/** The same picture with what the file that it comes from says. */
-export function withKept(encoded, { type, kept }) {
-  if (!kept.length) return encoded;
-  return type === "image/jpeg" ? intoJpeg(encoded, kept) : intoPng(encoded, kept);
-}
-
-function* segments(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff; ) {
-    const marker = bytes[at + 1];
-    if (marker === SCAN) return;
-    const end = at + 2 + view.getUint16(at + 2);
-    yield { marker, start: at, end, content: bytes.subarray(at + 4, end) };
-    at = end;
-  }
-}
-
-function readJpeg(bytes) {
-  const kept = [];
-  let quality = null;
-  for (const { marker, start, end, content } of segments(bytes)) {
-    if (isTold(marker)) kept.push(bytes.slice(start, end));
-    if (marker === TABLES && quality === null && content[0] === 0) quality = qualityOf(content);
-  }
-  return { type: "image/jpeg", kept, quality, deep: false };
-}
-
-/** The quality whose table of luminance is the nearest. */
-function qualityOf(content) {
-  const scale = ANNEX_K.reduce((sum, value, index) => sum + content[index + 1] / value, 0) / 0.64;
+/** The quality of a JPEG by its first table, as encoders count it, or null. */
+export function qualityOf(bytes) {
+  if (typeOf(bytes) !== "image/jpeg") return null;
+  const steps = [...segments(bytes)].find(({ marker }) => marker === TABLES)?.content;
+  if (!steps || steps[0] !== 0) return null; // of one byte each
+  const scale = (100 * steps.subarray(1, 65).reduce((sum, step) => sum + step, 0)) / STEPS_AT_50;
   return Math.round(Math.min(100, Math.max(1, scale < 100 ? 100 - scale / 2 : 5000 / scale)));
 }
 
-function intoJpeg(encoded, kept) {
-  const own = [...segments(encoded)].filter(({ marker }) => marker > APP0 && marker <= APP15);
-  const end = own.length ? own.at(-1).end : 2;
-  const jfif = [...segments(encoded)].find(({ marker }) => marker === APP0);
-  const start = jfif ? encoded.subarray(0, jfif.end) : encoded.subarray(0, 2);
-  const rest = encoded.subarray(Math.max(end, start.length));
-  return joined([start, ...kept, rest]);
-}
-
-function* chunks(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let at = PNG_HEAD; at + 12 <= bytes.length; ) {
-    const end = at + 12 + view.getUint32(at);
-    const name = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
-    yield { name, start: at, end, content: bytes.subarray(at + 8, end - 4) };
-    at = end;
-  }
-}
-
-function readPng(bytes) {
-  const all = [...chunks(bytes)];
-  const kept = all.filter(({ name }) => KEPT.includes(name));
-  const head = all.find(({ name }) => name === "IHDR");
-  return {
-    type: "image/png",
-    kept: kept.map(({ start, end }) => bytes.slice(start, end)),
-    quality: null,
-    deep: head?.content[8] === 16,
-  };
-}
-
-/** Right after the head, where all of them may be; what the browser says of colors goes. */
-function intoPng(encoded, kept) {
-  const all = [...chunks(encoded)].filter(({ name }) => !KEPT.includes(name));
-  const [head, ...rest] = all.map(({ start, end }) => encoded.subarray(start, end));
-  return joined([encoded.subarray(0, PNG_HEAD), head, ...kept, ...rest]);
-}
-
-function joined(pieces) {
+export function joined(pieces) {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
   for (const piece of pieces) {

@@ -125,7 +125,7 @@ function known(photo, noise, sigma) {
 }
 
 /** The file to save, and what there is to say about it. */
-async function encoded(file, pixels, { format, jpegQuality }, { kind }) {
+async function encoded(file, pixels, { format, jpegQuality, sigma }, { kind }) {
   const own = SUFFIXES[file.type] ? file.type : "image/png";
   const type = format === "same" ? own : TYPES[format];
   const stem = file.name.replace(/\.[^.]*$/, "") || "image";
@@ -133,17 +133,15 @@ async function encoded(file, pixels, { format, jpegQuality }, { kind }) {
   const asIs = { name: name + (/\.[^.]*$/.exec(file.name)?.[0] ?? ""), blob: file };
   if (kind === "none" && format === "same") return { ...asIs, notes: "" };
   const quality = format === "jpeg" ? Number(jpegQuality) : null;
-  const written = await ask("encode", { file, pixels, type, quality }, [pixels.data.buffer]);
+  const given = { file, pixels, type, quality, insists: sigma !== "auto" };
+  const written = await ask("encode", given, [pixels.data.buffer]);
   if (!written) {
     const why = "its noise is weaker than what encoding it again would lose, so it stays as it is";
     return { ...asIs, notes: why };
   }
-  const notes = [
-    written.deep && "its 16 bits become 8; the nlnet command and its server keep them",
-    written.lost && "its color profile and metadata are not kept in another format",
-    format === "same" && type !== file.type && "it is saved as PNG, for browsers cannot write more",
-  ].filter(Boolean);
-  return { name: name + SUFFIXES[type], blob: written.blob, notes: notes.join("; ") };
+  const { blob, notes } = written;
+  if (format === "same" && type !== file.type) notes.push("it is saved as PNG");
+  return { name: name + SUFFIXES[type], blob, notes: notes.join("; ") };
 }
 
 const modelOf = (channels, quality) =>
