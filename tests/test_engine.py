@@ -116,9 +116,7 @@ def test_the_engine_says_what_it_is():
 
 @pytest.mark.numerical
 @pytest.mark.parametrize("channels", [1, 3])
-def test_every_instruction_set_gives_the_same_groups_and_nearly_the_same_image(
-    channels, monkeypatch
-):
+def test_every_instruction_set_gives_the_same_groups_and_the_same_image(channels, monkeypatch):
     config = NetworkConfig(channels=channels)
     model = nlnet.load_model("gray-5x5-s25" if channels == 1 else "color-5x5-s25")
     image = noise(channels, 90, 100).astype(np.float32)
@@ -126,11 +124,9 @@ def test_every_instruction_set_gives_the_same_groups_and_nearly_the_same_image(
     for name in available_sets():
         monkeypatch.setenv(SET_VARIABLE, name)
         groups[name] = find_groups(image[:1], config).tobytes()
-        images[name] = denoise_planes(image, model.config, model.stages)
+        images[name] = denoise_planes(image, model.config, model.stages).tobytes()
     assert len(set(groups.values())) == 1
-    best = images.popitem()[1]
-    for other in images.values():
-        np.testing.assert_allclose(other, best, rtol=0, atol=1e-3)
+    assert len(set(images.values())) == 1
 
 
 def test_an_instruction_set_that_is_not_there_is_an_error_that_lists_those_that_are(monkeypatch):

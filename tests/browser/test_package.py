@@ -69,9 +69,7 @@ def test_results_are_those_of_python(
     assert found == nlnet.estimate_noise(noisy).kind
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that some of it may be texture
-        share, most = differing(denoised, nlnet.denoise(noisy))
-    assert most <= 1
-    assert share <= MOST_DIFFERING[kind]
+        np.testing.assert_array_equal(denoised, nlnet.denoise(noisy))
 
 
 @pytest.mark.parametrize(
@@ -94,8 +92,7 @@ def test_options_mean_what_they_mean_in_python(tmp_path: Path, options: dict[str
     }
     share, most = differing(denoised, nlnet.denoise(noisy, **given))  # type: ignore[arg-type]
     assert most <= 1
-    # White noise removed as a camera's differs in more values (5e-4 measured); why is not known.
-    assert share <= (1e-3 if options.get("noise") == "camera" else MOST_DIFFERING["white"])
+    assert share <= (MOST_DIFFERING if options.get("quality") == "best" else 0)
 
 
 STRUCTURES = """

@@ -96,7 +96,8 @@ export class Leader {
 /** Camera noise as it was found, but of a standard deviation that is given. */
 function ofStrength(noise, sigma) {
   if (sigma === null || noise.kind !== "camera") return noise;
-  const strengths = noise.strengths.map((strength) => (strength * sigma) / noise.sigma);
+  const factor = Math.fround(sigma / noise.sigma); // as noise/camera.py has it
+  const strengths = noise.strengths.map((strength) => strength * factor);
   return { ...noise, strengths, sigma, certainty: 1 };
 }
 
