@@ -96,7 +96,7 @@ models: photos  ## train the open models from nothing on the photos in PHOTOS=, 
 	done
 	$(BIN)/python -m scripts.ship $(patsubst %,runs/%,$(filter-out %-s25,$(OPEN_MODELS)))
 
-.PHONY: site test-site
+.PHONY: site test-site bench-site
 site: setup  ## the page without a server, as files for any web server, into build/site
 	$(INSTALL) -e '.[cross]'
 	$(BIN)/python -m scripts.site
@@ -105,6 +105,12 @@ test-site: site  ## test the page without a server in chromium, and the package 
 	@if .ci/install-browser && $(INSTALL) -e '.[browser]'; then \
 		$(BIN)/python -m pytest -m site tests/browser; \
 	else echo "The tests of the site are skipped."; fi
+
+bench-site: site  ## the page without a server: its size, times beside the native command, memory, equality
+	@.ci/install-browser
+	$(INSTALL) -e '.[browser]'
+	$(BIN)/python -m benchmarks.site
+	$(BIN)/python -m scripts.load
 
 .PHONY: test-browser fuzz fuzz-web load bench-web-memory
 test-browser: setup  ## test the web page in chromium; skipped if that is missing and cannot be installed

@@ -15,7 +15,7 @@ import pytest
 from paths import PROJECT
 
 import nlnet
-from browser.noisy_images import KINDS, MOST_DIFFERING, differing, noisy_image
+from benchmarks.browser_cases import KINDS, MOST_DIFFERING, differing, noisy_image
 
 PACKAGE = PROJECT / "js"
 HEADERS = PROJECT / "engine" / "include"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from paths import PROJECT
 
+from benchmarks.browser_cases import KINDS, noisy_image
 from browser.file_server import serve_files
-from browser.noisy_images import KINDS, noisy_image
 from browser.tour import DESKTOP, SECONDS, Visit, by_command_line
 from nlnet.images import ImageFile, read_image, write_image
 from scripts.site import MOST, SITE, first_visit

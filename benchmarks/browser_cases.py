@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from paths import PROJECT
 
+from benchmarks.pictures import BUNDLED
 from nlnet.images import read_image
 
 KINDS = ("white", "photon", "camera")
@@ -12,7 +12,7 @@ KINDS = ("white", "photon", "camera")
 
 def noisy_image(kind: str, channels: int) -> np.ndarray:
     """Return a photo of 8 bits with noise of a kind, gray or in color."""
-    clean = read_image(PROJECT / "examples" / "cat.png").pixels[20:220, 60:320].astype(float)
+    clean = read_image(BUNDLED).pixels[20:220, 60:320].astype(float)
     clean = clean if channels == 3 else clean.mean(axis=-1)
     rng = np.random.default_rng(1)
     if kind == "white":
@@ -26,8 +26,8 @@ def noisy_image(kind: str, channels: int) -> np.ndarray:
 
 
 MOST_DIFFERING = 1e-4
-"""Share of values that may differ by one level, where a refinement works: it may fuse operations, and
-does so where the CPU can. Everything else has the same bits everywhere."""
+"""Share of values that may differ by one level where a refinement works, which fuses operations if the
+CPU can. Everything else has the same bits everywhere."""
 
 
 def differing(one: np.ndarray, other: np.ndarray) -> tuple[float, int]:
