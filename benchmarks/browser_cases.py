@@ -26,7 +26,7 @@ def noisy_image(kind: str, channels: int) -> np.ndarray:
 
 
 MOST_DIFFERING = 1e-4
-"""Share of values that may differ by one level where a refinement works, which fuses operations if the
+"""Share of values that may differ by one level where a refinement works: it fuses operations if the
 CPU can. Everything else has the same bits everywhere."""
 
 

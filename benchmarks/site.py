@@ -1,8 +1,8 @@
 """The page without a server, in chromium: ``make bench-site``.
 
 How large a first visit is; how long photos take beside the native command with SSE2 and with the
-CPU's best set, in turns; how long the page keeps its main thread, how soon it stops, and what memory
-it takes; and how many values differ from Python's.
+CPU's best set, in turns; the longest task of the page's main thread, how soon work stops, and what
+memory it takes; and how many values differ from Python's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WATCH = """
   }).observe({ type: "longtask", buffered: true });
   Object.defineProperty(navigator, "hardwareConcurrency", { get: () => %d });
 """
-"""What the page does first: note the longest task (0: none is over 50 ms), and limit the threads."""
+"""What the page does first: note the longest task (0: none above 50 ms); limit the threads."""
 
 CANCEL = """async () => {
   const began = performance.now();
