@@ -32,9 +32,9 @@ BUILT = Path(os.environ.get("NLNET_ENGINE_BUILD", ROOT / "build" / "engine"))
 PACKAGE = ROOT / "src" / "nlnet" / "engine"
 HEADER = ENGINE / "include" / "nlnet_engine.h"
 
-# How the files that are compiled once for each instruction set may round. Groups are the same to the
-# bit on every CPU, and so is what stages make of them, since at the full size groups are found in what
-# smaller ones have left: nothing is fused there, nor in files that are not named here.
+# How the files that are compiled once for each instruction set may round. Groups are the same to
+# the bit on every CPU. So is what stages make of them, since groups at the full size are found in
+# what smaller ones have left. Nothing is fused there, nor in files that are not named here.
 CONTRACTION = {
     "convolve": "fast",
     "matching": "off",
