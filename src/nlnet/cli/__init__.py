@@ -19,27 +19,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from nlnet import __version__
-from nlnet.cli import (
-    add_noise,
-    compare,
-    completion,
-    curves,
-    denoise,
-    evaluate,
-    export,
-    import_model,
-    inspect_model,
-    models,
-    noise,
-    serve,
-    train,
-)
 from nlnet.cli.arguments import EXIT_ERROR, Parser, add_arguments
 from nlnet.cli.messages import error_line
 from nlnet.cli.streams import Terminated, orderly_end
@@ -47,25 +33,17 @@ from nlnet.errors import NLNetError, cannot
 
 EXIT_INTERRUPTED = 130
 
-_COMMANDS = {
-    "denoise": denoise,
-    "noise": noise,
-    "compare": compare,
-    "serve": serve,
-    "evaluate": evaluate,
-    "models": models,
-    "import": import_model,
-    "export": export,
-    "add-noise": add_noise,
-    "train": train,
-    "curves": curves,
-    "inspect": inspect_model,
-    "completion": completion,
-}
-"""The modules of all commands; the docstring of each is its help."""
+_COMMANDS = (
+    *("denoise", "noise", "compare", "serve", "evaluate", "models", "import", "export"),
+    *("add-noise", "train", "curves", "inspect", "completion"),
+)
+"""All commands; each has a module, whose docstring is its help."""
+
+_MODULES = {"import": "import_model", "inspect": "inspect_model", "add-noise": "add_noise"}
+"""Those of the commands whose modules are called in another way."""
 
 _EXAMPLES = "Examples\n--------\n"
-_OWN_SIGNALS = (serve, train)
+_OWN_SIGNALS = ("serve", "train")
 """Commands that end in their own way when they are told to."""
 
 
@@ -93,7 +71,8 @@ def build_parser() -> Parser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     parser.actions = []
-    for name, command in _COMMANDS.items():
+    for name in _COMMANDS:
+        command = importlib.import_module(f"nlnet.cli.{_MODULES.get(name, name)}")
         summary, _, rest = (command.__doc__ or "").partition(".\n\n")
         description, _, examples = rest.partition(_EXAMPLES)
         added = commands.add_parser(
@@ -104,7 +83,7 @@ def build_parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         parser.actions += add_arguments(added, command.ARGUMENTS)
-        added.set_defaults(run=command.run)
+        added.set_defaults(run=command.run, command=name)
     parser.commands = commands.choices
     return parser
 
@@ -114,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     try:
         arguments = build_parser().parse_args(argv)
-        own = any(arguments.run is command.run for command in _OWN_SIGNALS)
+        own = arguments.command in _OWN_SIGNALS
         with contextlib.nullcontext() if own else orderly_end():
             code: int | None = arguments.run(arguments)
         # Here, not at the interpreter's exit: a stream that takes no more must still be caught.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
-import math
 import os
 import re
 import sys
@@ -26,6 +26,7 @@ _MAX_TEXT = 2**24
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 Kind = TypeVar("Kind")
+Number = TypeVar("Number", int, float)
 
 
 class Parser(argparse.ArgumentParser):
@@ -130,54 +131,43 @@ def made_of(kind: Callable[..., Kind], arguments: argparse.Namespace, **more: An
     return kind(**{name: value for name, value in given.items() if value is not None})
 
 
-def number(text: str) -> float:
-    """Parse a number; NaN, which is in no range, for what is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+def in_range(
+    parse: Callable[[str], Number], wanted: str, above: float, most: float = sys.float_info.max
+) -> Callable[[str], Number]:
+    """Return what parses numbers above one and up to another, and says what is wanted of others."""
+
+    def parse_checked(text: str) -> Number:
+        with contextlib.suppress(ValueError):
+            value = parse(text)
+            if above < value <= most:
+                return value
+        raise argparse.ArgumentTypeError(f"{text!r} must be {wanted}")
+
+    return parse_checked
 
 
-def whole_number(text: str) -> int:
-    """Parse a whole number of at least 0."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 0")
+def digits(text: str) -> int:
+    """Parse a whole number that has nothing but digits; raise ValueError for others."""
+    if not text.isascii() or not text.isdigit():
+        raise ValueError
     return int(text)
 
 
-def positive(text: str) -> int:
-    """Parse a whole number of at least 1."""
-    if whole_number(text) == 0:
-        raise argparse.ArgumentTypeError("0 must be a whole number of at least 1")
-    return int(text)
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
+    return int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+
+
+whole_number = in_range(digits, "a whole number of at least 0", -1)
+positive = in_range(digits, "a whole number of at least 1", 0)
+positive_number = in_range(float, "a number above 0", 0)
+sigma = in_range(float, "a number above 0 and at most 255", 0, 255)
+byte_count = in_range(_bytes, "a number of bytes, such as 500M or 2G", 0)
 
 
 def megapixels(text: str) -> int:
     """Parse a number of megapixels; returns that of pixels."""
     return 1_000_000 * positive(text)
-
-
-def positive_number(text: str) -> float:
-    """Parse a number above 0."""
-    if not 0 < number(text) < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0")
-    return float(text)
-
-
-def byte_count(text: str) -> int:
-    """Parse a number of bytes, such as 500M or 2G."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
-    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
-    if size < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number of bytes, such as 500M or 2G")
-    return size
-
-
-def sigma(text: str) -> float:
-    """Parse the standard deviation of noise."""
-    if not 0 < number(text) <= 255:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number above 0 and at most 255")
-    return float(text)
 
 
 def sigmas_or_auto(text: str) -> float | tuple[float, ...] | Path | None:

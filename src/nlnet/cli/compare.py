@@ -21,7 +21,7 @@ from pathlib import Path
 
 from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, argument, positive
 from nlnet.cli.messages import table
-from nlnet.cli.output import check_figure
+from nlnet.cli.output import check_output
 from nlnet.errors import InputError
 
 ARGUMENTS = (
@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     paths = (arguments.clean, *arguments.others)
     for source in paths:
-        check_figure(arguments.output, overwrite=arguments.overwrite, source=source)
+        check_output(
+            arguments.output, overwrite=arguments.overwrite, source=source, suffixes=[".png"]
+        )
     name, *names = distinct_names(paths)
     clean, *stacks = [read_pages(path, max_pixels=arguments.max_pixels) for path in paths]
     if arguments.page > len(clean):
@@ -76,13 +78,11 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     >>> distinct_names([Path("in/x.png"), Path("out/x.png"), Path("y.png")])
     ['in/x.png', 'out/x.png', 'y.png']
     """
-    absolute = [Path(os.path.abspath(path)) for path in paths]
+    every = [Path(os.path.abspath(path)) for path in paths]
     names = []
-    for path in absolute:
-        count = 1
-        while any(
-            path != other and path.parts[-count:] == other.parts[-count:] for other in absolute
-        ):
+    for path in every:
+        count, others = 1, set(every) - {path}
+        while any(path.parts[-count:] == other.parts[-count:] for other in others):
             count += 1
         names.append(Path(*path.parts[-count:]).as_posix())
     return names

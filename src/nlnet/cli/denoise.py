@@ -47,7 +47,7 @@ from nlnet.cli.denoise_options import ARGUMENTS as ARGUMENTS
 from nlnet.cli.denoise_options import settings_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume
 from nlnet.cli.messages import outcome_lines
-from nlnet.cli.output import check_figure, check_output
+from nlnet.cli.output import check_output
 from nlnet.cli.streams import STREAM, files_of, uses_streams
 from nlnet.cli.writing import check_writes_images
 from nlnet.errors import InputError
@@ -93,15 +93,14 @@ def _denoise_one(
     from nlnet.files.one_file import denoise_file
 
     preview, error = arguments.preview, arguments.error
-    check_output(target, overwrite=arguments.overwrite, source=source)
-    if preview is not None:
-        check_figure(preview, overwrite=arguments.overwrite, source=source)
-    if error is not None:
-        if error.suffix.lower() not in (".tif", ".tiff", ".npy"):
-            raise InputError(f"--error is {str(error)!r}, but must be a TIFF or npy file.")
-        check_output(error, overwrite=arguments.overwrite, source=source)
-    for name, path in (("preview", preview), ("errors", error)):
-        if path is not None and os.path.abspath(path) == os.path.abspath(target):
+    if error is not None and error.suffix.lower() not in (".tif", ".tiff", ".npy"):
+        raise InputError(f"--error is {str(error)!r}, but must be a TIFF or npy file.")
+    outputs = {"output": (target, ()), "preview": (preview, [".png"]), "errors": (error, ())}
+    for name, (path, suffixes) in outputs.items():
+        if path is None:
+            continue
+        check_output(path, overwrite=arguments.overwrite, source=source, suffixes=suffixes)
+        if name != "output" and os.path.abspath(path) == os.path.abspath(target):
             raise InputError(f"The output and the {name} are both {str(target)!r}.")
     with share_bar(source.name) as progress:
         outcome = denoise_file(source, target, settings, progress, keep_before=preview is not None)

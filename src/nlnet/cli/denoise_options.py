@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from nlnet.cli.arguments import (
     argument,
     byte_count,
     made_of,
-    number,
     positive,
     positive_number,
     sigmas_or_auto,
@@ -26,7 +26,7 @@ from nlnet.cli.arguments import (
 from nlnet.cli.writing import WRITING, writing_options
 from nlnet.defaults import QUALITIES
 from nlnet.errors import FileError, InputError, reason_of
-from nlnet.raw.development import DEFAULT, DEMOSAIC_ALGORITHMS, HIGHLIGHT_MODES, OUTPUT_COLORS
+from nlnet.raw.development import CHOICES, DEFAULT
 
 if TYPE_CHECKING:
     from nlnet.files.settings import Settings
@@ -76,12 +76,13 @@ def _noise(text: str) -> str | Noise | None:
 
 def _shares(text: str) -> float | tuple[float, ...]:
     """Parse a number from 0 to 2, or two of them with a comma between."""
-    shares = tuple(map(number, text.split(",")))
-    if len(shares) > 2 or not all(0 <= share <= 2 for share in shares):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} must be a number from 0 to 2, or two such as 0.5,1 for luma and chroma"
-        )
-    return shares if len(shares) > 1 else shares[0]
+    with contextlib.suppress(ValueError):
+        first, *more = shares = tuple(map(float, text.split(",")))
+        if len(more) < 2 and all(0 <= share <= 2 for share in shares):
+            return shares if more else first
+    raise argparse.ArgumentTypeError(
+        f"{text!r} must be a number from 0 to 2, or two such as 0.5,1 for luma and chroma"
+    )
 
 
 def _axis(text: str) -> str | int:
@@ -147,32 +148,22 @@ _NOISE = (
     ),
 )
 
+_CHOSEN = {
+    "--highlight-mode": "how to treat saturated pixels",
+    "--output-color": "color space; P3D65 is Display P3",
+    "--demosaic-algorithm": "how to interpolate the missing colors",
+}
 _RAW = (
     argument(
-        "--use-auto-wb",
-        "compute the white balance from the picture (default: that of the camera)",
+        "--use-auto-wb", "compute the white balance from the picture (default: that of the camera)"
     ),
     argument(
         "--no-auto-bright", "do not brighten the picture until one percent of the pixels is white"
     ),
     argument("--bright X", "brightness factor", positive_number, DEFAULT.bright),
-    argument(
-        "--highlight-mode",
-        "how to treat saturated pixels",
-        default=DEFAULT.highlight_mode,
-        choices=HIGHLIGHT_MODES,
-    ),
-    argument(
-        "--output-color",
-        "color space; P3D65 is Display P3",
-        default=DEFAULT.output_color,
-        choices=tuple(OUTPUT_COLORS),
-    ),
-    argument(
-        "--demosaic-algorithm",
-        "how to interpolate the missing colors",
-        default=DEFAULT.demosaic_algorithm,
-        choices=DEMOSAIC_ALGORITHMS,
+    *(
+        argument(name, text, default=getattr(DEFAULT, field), choices=CHOICES[field])
+        for (name, text), field in zip(_CHOSEN.items(), CHOICES, strict=True)
     ),
 )
 

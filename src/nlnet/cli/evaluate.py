@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 from nlnet.cli.arguments import SIGMA, THREADS, argument, whole_number
 from nlnet.cli.messages import table
 from nlnet.cli.output import check_output
-from nlnet.errors import InputError
 
 if TYPE_CHECKING:
     from nlnet.evaluation.protocol import Evaluation
@@ -51,7 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.model.loading import select_model
 
     if arguments.json is not None:
-        _check_json(arguments.json)
+        # An older result may be replaced, so a slip must not name an image or the ids.
+        check_output(arguments.json, overwrite=True, suffixes=[".json"])
     ids = None if arguments.ids is None else read_ids(arguments.ids)
     total = len(list_images(arguments.folder, ids))
     done = itertools.count(1)
@@ -69,13 +69,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json is not None:
         text = json.dumps(evaluation.to_json(), indent=2) + "\n"
         write_atomically(arguments.json, text.encode())
-
-
-def _check_json(path: Path) -> None:
-    # An older result may be replaced, so a slip must not be able to name an image or the ids.
-    if path.suffix != ".json":
-        raise InputError(f"The output {str(path)!r} must have the suffix '.json'.")
-    check_output(path, overwrite=True)
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:

@@ -16,9 +16,7 @@ from pathlib import Path
 
 from nlnet.cli.arguments import OVERWRITE, argument
 from nlnet.cli.output import check_output
-from nlnet.errors import InputError
 
-_SUFFIX = ".safetensors"
 ARGUMENTS = (
     argument("input AUTHOR.mat", "published model", Path),
     argument("-o --output OUT.safetensors", "model file to write", Path, required=True),
@@ -31,9 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
     from nlnet.model.matlab import import_author_model
 
     output = arguments.output
-    if output.suffix != _SUFFIX:
-        raise InputError(f"The output {str(output)!r} must have the suffix {_SUFFIX!r}.")
-    check_output(output, overwrite=arguments.overwrite, source=arguments.input)
+    check_output(
+        output, overwrite=arguments.overwrite, source=arguments.input, suffixes=[".safetensors"]
+    )
     model = import_author_model(arguments.input)
     model.save(output)
     print(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> None:
+def check_output(
+    path: Path, *, overwrite: bool, source: Path | None = None, suffixes: Sequence[str] = ()
+) -> None:
     """Raise FileError unless `path` can be written without harm.
 
     Its folder must exist and take new files; the file must not exist, or be a plain file that may
-    be replaced; and it must not be `source`, under whatever name or link.
+    be replaced; and it must not be `source`, under whatever name or link. If `suffixes` are given,
+    its name must end in one of them, or InputError is raised.
     """
+    if suffixes and path.suffix.lower() not in suffixes:
+        wanted = " or ".join(map(repr, suffixes))
+        raise InputError(f"The output {str(path)!r} must have the suffix {wanted}.")
     if source is not None and source.exists() and path.exists() and path.samefile(source):
         raise FileError(f"The output {str(path)!r} is the input itself; choose another name.")
     if path.exists() and not path.is_file():
@@ -30,13 +36,6 @@ def check_output(path: Path, *, overwrite: bool, source: Path | None = None) -> 
     if os.path.lexists(path) and not overwrite:
         raise FileError(f"The output {str(path)!r} exists; replace it with --overwrite.")
     check_folder(path.parent)
-
-
-def check_figure(path: Path, *, overwrite: bool, source: Path) -> None:
-    """Raise unless `path` names a PNG file that can be written, as `check_output` does."""
-    if path.suffix.lower() != ".png":
-        raise InputError(f"The figure {str(path)!r} must have the suffix '.png'.")
-    check_output(path, overwrite=overwrite, source=source)
 
 
 def make_folder(folder: Path) -> None:
@@ -83,8 +82,7 @@ DRAWING = (
 def write_drawing(arguments: argparse.Namespace, draw: Callable[[], Figure]) -> None:
     """Draw, and write the figure; whether the file can be written is checked first."""
     with needs_extra("plot", "matplotlib"):
-        from nlnet.plotting.files import check_suffix, save_figure
+        from nlnet.plotting.files import SUFFIXES, save_figure
 
-        check_suffix(arguments.output)
-        check_output(arguments.output, overwrite=arguments.overwrite)
+        check_output(arguments.output, overwrite=arguments.overwrite, suffixes=SUFFIXES)
         save_figure(draw(), arguments.output)

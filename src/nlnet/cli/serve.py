@@ -19,17 +19,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from nlnet.cli.arguments import argument, positive, whole_number
+from nlnet.cli.arguments import argument, digits, in_range, positive, whole_number
 from nlnet.cli.output import needs_extra
 
+_PORT = in_range(digits, "a whole number of at most 65535", -1, 65535)
 _NEEDED = ("fastapi", "fastapi_offline", "pydantic", "python_multipart", "starlette", "uvicorn")
-
-
-def _port(text: str) -> int:
-    number = whole_number(text)
-    if number > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} must be at most 65535")
-    return number
 
 
 ARGUMENTS = (
@@ -38,7 +32,7 @@ ARGUMENTS = (
         "address to listen on (default: 127.0.0.1, reachable from this machine only)",
         default="127.0.0.1",
     ),
-    argument("--port P", "port to listen on, 0 for any free port", _port, 8000),
+    argument("--port P", "port to listen on, 0 for any free port", _PORT, 8000),
     argument(
         "--model FILE",
         "model file to offer as well, and to prefer; can be given more than once",

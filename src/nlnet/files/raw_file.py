@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,8 @@ from nlnet.raw.sensors import LARGEST, Sensor, errors_of, opened
 
 if TYPE_CHECKING:
     import rawpy
+
+_Mosaic: TypeAlias = npt.NDArray[np.float32]
 
 _STILL_WHITE = 0.995
 """Pixels at white stay there, if they have this part of it when denoised; others are noisy."""
@@ -76,22 +79,20 @@ def denoise_raw_file(
     """
     as_dng = is_dng(target)
     bits = 16 if not as_dng and "uint16" in format_of(target).depths else 8
-    outcome, dng = _denoise(
-        Source.of_path(source),
-        settings,
-        bits,
-        lambda sensor: _check_target(target, sensor, bits, settings.writing),
-        progress,
-        as_dng=as_dng,
-        keep_before=keep_before,
-    )
-    if dng is not None:
-        write_atomically(target, dng)
-        return outcome
-    write_image(target, outcome.after, settings.writing)
-    lost = losses(target, outcome.after, settings.writing)
-    findings = dataclasses.replace(outcome.findings, notes=outcome.findings.notes + lost)
-    return dataclasses.replace(outcome, findings=findings)
+    with _opened(Source.of_path(source), settings, bits) as picture:
+        _check_target(target, picture.sensor, bits, settings.writing)
+        # For a preview it is enough; but from there LibRaw does not go back to the full size.
+        picture.parameters["half_size"] = as_dng and not keep_before
+        before = picture.develop() if keep_before else None
+        mosaic, findings = picture.denoise(settings, progress)
+        after = picture.develop()
+        if as_dng:
+            write_atomically(target, picture.as_dng(mosaic, after.pixels))
+    if not as_dng:
+        write_image(target, after, settings.writing)
+        lost = losses(target, after, settings.writing)
+        findings = dataclasses.replace(findings, notes=findings.notes + lost)
+    return Outcome(before, after, findings)
 
 
 def denoise_raw(source: Source, settings: Settings, progress: Progress | None = None) -> Outcome:
@@ -99,51 +100,23 @@ def denoise_raw(source: Source, settings: Settings, progress: Progress | None = 
 
     Parameters, and errors that may be raised, are those of `denoise_raw_file`.
     """
-    return _denoise(source, settings, 16, lambda _: None, progress)[0]
+    with _opened(source, settings, 16) as picture:
+        _, findings = picture.denoise(settings, progress)
+        return Outcome(None, picture.develop(), findings)
 
 
 def develop_raw(source: Source, settings: Settings) -> ImageFile:
     """Develop a raw file as it is, in 8 bits."""
-    with opened(source, settings.max_pixels) as raw:
-        sensor = Sensor.of(source, raw)
-        return _Picture(source, raw, sensor, settings.development, 8).develop()
+    with _opened(source, settings, 8) as picture:
+        return picture.develop()
 
 
-def _denoise(
-    source: Source,
-    settings: Settings,
-    bits: int,
-    check: Callable[[Sensor], None],
-    progress: Progress | None,
-    *,
-    as_dng: bool = False,
-    keep_before: bool = False,
-) -> tuple[Outcome, bytes | None]:
-    """Denoise a raw file, and return the picture, and the DNG if it is wanted.
-
-    `check` raises what would go wrong with the result, before the work.
-    """
+@contextlib.contextmanager
+def _opened(source: Source, settings: Settings, bits: int) -> Iterator[_Picture]:
+    """Open a raw file of which a picture of so many bits is made."""
     _check_settings(source.name, settings)
     with opened(source, settings.max_pixels) as raw:
-        sensor = Sensor.of(source, raw)
-        check(sensor)
-        picture = _Picture(source, raw, sensor, settings.development, bits)
-        # For a preview it is enough; but from there LibRaw does not go back to the full size.
-        picture.parameters["half_size"] = as_dng and not keep_before
-        before = picture.develop() if keep_before else None
-        noise = _given(settings.noise) or estimate_mosaic_noise(
-            sensor.mosaic, sensor.pattern, sensor.white
-        )
-        mosaic, notes = _denoised(sensor, noise, settings, progress)
-        numbers = sensor.numbers_of(mosaic, raw) if as_dng else None
-        picture.put_back(mosaic)
-        after = picture.develop()
-        dng = None
-        if numbers is not None:
-            dng = encode_dng(raw, sensor, picture.exif, numbers, after.pixels)
-    sigma = sensor.sigma(noise) * 255 / sensor.white
-    words = "photon noise, gain {:.3g}, read noise {:.3g}".format(*noise)
-    return Outcome(before, after, Findings((sigma,), True, notes, (words,))), dng
+        yield _Picture(source, raw, settings.development, bits)
 
 
 def _check_settings(name: str, settings: Settings) -> None:
@@ -165,13 +138,13 @@ def _check_settings(name: str, settings: Settings) -> None:
 
 
 class _Picture:
-    """A raw file that can be developed, as it is or with another mosaic."""
+    """A raw file that can be developed, as it is or denoised."""
 
     def __init__(
-        self, source: Source, raw: rawpy.RawPy, sensor: Sensor, development: Development, bits: int
+        self, source: Source, raw: rawpy.RawPy, development: Development, bits: int
     ) -> None:
-        self._source = source
-        self._raw = raw
+        self._source, self._raw = source, raw
+        self.sensor = sensor = Sensor.of(source, raw)
         # LibRaw would look at the largest value of the mosaic it develops; with less noise that
         # is smaller, and the picture would come out brighter than the noisy one.
         largest = float(sensor.mosaic.max())
@@ -184,10 +157,35 @@ class _Picture:
             "user_sat": round(self._white),
         }
         color = None if sensor.pattern is None else development.output_color
-        self.exif = read_exif(source, raw)
-        self._metadata = metadata_of(self.exif, color)
+        self._exif = read_exif(source, raw)
+        self._metadata = metadata_of(self._exif, color)
 
-    def put_back(self, mosaic: npt.NDArray[np.float32]) -> None:
+    def develop(self) -> ImageFile:
+        """Let LibRaw make the picture, upright."""
+        with errors_of(self._source):
+            pixels: Array = self._raw.postprocess(**self.parameters)
+        if pixels.shape[-1] == 1:
+            pixels = pixels[..., 0]
+        return ImageFile(np.array(pixels), metadata=self._metadata)
+
+    def denoise(self, settings: Settings, progress: Progress | None) -> tuple[_Mosaic, Findings]:
+        """Replace the mosaic by a denoised one; return that, and what there is to say."""
+        sensor = self.sensor
+        noise = _given(settings.noise) or estimate_mosaic_noise(
+            sensor.mosaic, sensor.pattern, sensor.white
+        )
+        mosaic, notes = _denoised(sensor, noise, settings, progress)
+        self._put_back(mosaic)
+        sigma = sensor.sigma(noise) * 255 / sensor.white
+        words = "photon noise, gain {:.3g}, read noise {:.3g}".format(*noise)
+        return mosaic, Findings((sigma,), True, notes, (words,))
+
+    def as_dng(self, mosaic: _Mosaic, preview: Array) -> bytes:
+        """Return a DNG of a mosaic, with a picture of it."""
+        numbers = self.sensor.numbers_of(mosaic, self._raw)
+        return encode_dng(self._raw, self.sensor, self._exif, numbers, preview)
+
+    def _put_back(self, mosaic: _Mosaic) -> None:
         """Replace the mosaic, on a scale that uses all 16 bits: rounding must not make steps."""
         low = min(0.0, float(mosaic.min()))
         scale = LARGEST / (max(self._white, float(mosaic.max())) - low)
@@ -201,21 +199,10 @@ class _Picture:
             "user_sat": round(self._white * scale),
         }
 
-    def develop(self) -> ImageFile:
-        """Let LibRaw make the picture, upright."""
-        with errors_of(self._source):
-            pixels: Array = self._raw.postprocess(**self.parameters)
-        if pixels.shape[-1] == 1:
-            pixels = pixels[..., 0]
-        return ImageFile(np.array(pixels), metadata=self._metadata)
-
 
 def _denoised(
-    sensor: Sensor,
-    noise: tuple[float, float],
-    settings: Settings,
-    progress: Progress | None,
-) -> tuple[npt.NDArray[np.float32], tuple[str, ...]]:
+    sensor: Sensor, noise: tuple[float, float], settings: Settings, progress: Progress | None
+) -> tuple[_Mosaic, tuple[str, ...]]:
     """Return the mosaic without hot pixels and noise, and what there is to say."""
     if sensor.sigma(noise) < _QUANTIZATION:
         return sensor.mosaic, ("left as it is, with noise below the steps of its values",)

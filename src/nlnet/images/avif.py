@@ -45,7 +45,7 @@ class AvifCodec(VipsCodec):
         # There are no gray images, so a profile for them has no place either.
         fields = {"icc": metadata.profile_for(3), "xmp": metadata.xmp, "exif": metadata.exif}
         kept = {kind: data for kind, data in fields.items() if data is not None}
-        joined = libvips.assemble(image).copy()
+        joined = libvips.to_vips(image.bands, image.channels).copy()
         for kind, data in kept.items():
             prefix = exif.PREFIX if kind == "exif" else b""
             joined.set_type(pyvips.GValue.blob_type, _FIELDS[kind], prefix + data)

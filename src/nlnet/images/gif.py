@@ -35,12 +35,11 @@ class GifCodec(VipsCodec):
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the kind of image, and return its frames."""
         header = self.load(source)
-        count = get_field(header, "n-pages", 1)
-        if count == 1:
-            return super().read(source, stream, max_pixels)
         self.check(source, header, max_pixels)
+        count = get_field(header, "n-pages", 1)
         delays = tuple(get_field(header, "delay", [_DELAY] * count))
-        metadata = Metadata(self.name, animation=(delays, get_field(header, "loop", 0)))
+        shown = delays, get_field(header, "loop", 0)
+        metadata = Metadata(self.name, animation=shown if count > 1 else None)
 
         @functools.lru_cache(maxsize=1)
         def run(number: int) -> Array:
@@ -53,36 +52,27 @@ class GifCodec(VipsCodec):
         for bands in map(run, range(-(-count // _RUN))):
             color |= bands.shape[-1] > 2 and bool((bands[..., :3] != bands[..., :1]).any())
             opacity |= bands.shape[-1] in (2, 4) and bool((bands[..., -1] < 255).any())
+        notes = ("its palette of colors becomes RGB",) * color
 
         def decode(index: int) -> ImageFile:
             bands = run(index // _RUN)[index % _RUN]
-            image = ImageFile.of_bands(bands, metadata=metadata)
+            image = ImageFile.of_bands(bands, metadata=metadata, notes=notes)
             pixels = image.pixels if color or image.channels == 1 else image.pixels[..., 0]
             alpha = image.alpha if opacity else None
             return dataclasses.replace(image, pixels=pixels.copy(), alpha=alpha)
 
         return Pages(count, decode)
 
-    def decode(self, source: Source, header: VipsImage) -> ImageFile:
-        """Decode the pixels."""
-        image = super().decode(source, header)
-        pixels = image.pixels
-        if image.channels == 1 or (pixels != pixels[..., :1]).any():
-            return image
-        notes = tuple(note for note in image.notes if "palette" not in note)
-        return dataclasses.replace(image, pixels=pixels[..., 0].copy(), notes=notes)
-
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file; several pages are an animation."""
-        if len(pages) == 1:
-            return super().encode(pages, options)
-        first = pages[0].metadata
-        delays, loop = (first and first.animation) or ((), 0)
-        if len(delays) != len(pages):
-            delays = (_DELAY,) * len(pages)
         # libvips takes frames below each other.
         frames = to_vips(np.concatenate([page.bands for page in pages]), pages[0].channels).copy()
-        frames.set_type(GValue.gint_type, "page-height", pages[0].pixels.shape[0])
-        frames.set_type(GValue.array_int_type, "delay", list(delays))
-        frames.set_type(GValue.gint_type, "loop", loop)
-        return self.save(frames, keep="none", **self.options(options))
+        if len(pages) > 1:
+            first = pages[0].metadata
+            delays, loop = (first and first.animation) or ((), 0)
+            if len(delays) != len(pages):
+                delays = (_DELAY,) * len(pages)
+            frames.set_type(GValue.gint_type, "page-height", pages[0].pixels.shape[0])
+            frames.set_type(GValue.array_int_type, "delay", list(delays))
+            frames.set_type(GValue.gint_type, "loop", loop)
+        return self.save(frames, keep="none")

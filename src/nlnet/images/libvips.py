@@ -53,7 +53,9 @@ class VipsCodec:
         """Return the bytes of a file."""
         image = pages[0]
         # Without this, it would write EXIF that it made up.
-        encoded = self.save(assemble(image), keep="none", **self.options(options))
+        encoded = self.save(
+            to_vips(image.bands, image.channels), keep="none", **self.options(options)
+        )
         return self.embed(encoded, image, image.metadata or Metadata(""))
 
     def options(self, options: WritingOptions) -> Mapping[str, Any]:
@@ -142,11 +144,6 @@ def animation_error(source: Source, detail: str = "") -> InputError:
         f"{source.name!r} is an animation{detail}, but must be a single image; "
         "write its frames as the pages of a TIFF file, or as files."
     )
-
-
-def assemble(image: ImageFile) -> VipsImage:
-    """Join pixels and alpha into one libvips image."""
-    return to_vips(image.bands, image.channels)
 
 
 def to_vips(bands: Array, channels: int) -> VipsImage:

@@ -7,10 +7,15 @@ from typing import Any
 
 from nlnet.errors import InputError
 
-DEMOSAIC_ALGORITHMS = ("LINEAR", "VNG", "PPG", "AHD", "DCB", "DHT", "AAHD")
-HIGHLIGHT_MODES = ("Clip", "Ignore", "Blend", "ReconstructDefault")
 OUTPUT_COLORS = {"sRGB": "srgb", "P3D65": "p3"}
 """Color spaces, and what libvips calls the profile of each."""
+
+CHOICES = {
+    "highlight_mode": ("Clip", "Ignore", "Blend", "ReconstructDefault"),
+    "output_color": tuple(OUTPUT_COLORS),
+    "demosaic_algorithm": ("LINEAR", "VNG", "PPG", "AHD", "DCB", "DHT", "AAHD"),
+}
+"""The names that some of the options may have."""
 
 SRGB_CURVE = (2.4, 12.92)
 """Power and slope of the tone curve of both color spaces, as LibRaw writes it."""
@@ -51,12 +56,7 @@ class Development:
     demosaic_algorithm: str = "AHD"
 
     def __post_init__(self) -> None:
-        choices = {
-            "highlight_mode": HIGHLIGHT_MODES,
-            "output_color": tuple(OUTPUT_COLORS),
-            "demosaic_algorithm": DEMOSAIC_ALGORITHMS,
-        }
-        for name, known in choices.items():
+        for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise InputError(
                     f"{name} is {getattr(self, name)!r}, but must be one of {', '.join(known)}."
@@ -69,10 +69,8 @@ class Development:
         import rawpy
 
         return {
+            **vars(self),
             "use_camera_wb": not self.use_auto_wb,
-            "use_auto_wb": self.use_auto_wb,
-            "no_auto_bright": self.no_auto_bright,
-            "bright": self.bright,
             "highlight_mode": rawpy.HighlightMode[self.highlight_mode],
             "output_color": rawpy.ColorSpace[self.output_color],
             "demosaic_algorithm": rawpy.DemosaicAlgorithm[self.demosaic_algorithm],
