@@ -18,8 +18,7 @@ from nlnet.denoising.plan import Plan, Request
 from nlnet.denoising.removal import check_strength
 from nlnet.errors import InputError, about
 from nlnet.files.series import series_of_file
-from nlnet.files.settings import FileSigma, Settings
-from nlnet.files.side_files import page_mask, page_sigmas
+from nlnet.files.settings import FileSigma, Settings, page_mask, page_sigmas
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
 from nlnet.masks import Planes, is_missing, read_planes

@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from nlnet.errors import FileError, InputError, trying
-from nlnet.images.avif import AvifCodec
-from nlnet.images.bmp import BmpCodec
 from nlnet.images.content import ImageFile, Pages, PathLike, Source
-from nlnet.images.fits import FitsCodec
-from nlnet.images.gif import GifCodec
 from nlnet.images.jpeg import JpegCodec
-from nlnet.images.libraries import HeicCodec, JxlCodec
-from nlnet.images.netpbm import NetpbmCodec
+from nlnet.images.libraries import FitsCodec, HeicCodec, JxlCodec
 from nlnet.images.npy import NpyCodec, NpzCodec
+from nlnet.images.plain_formats import BmpCodec, NetpbmCodec
 from nlnet.images.png import PngCodec
 from nlnet.images.raw_files import RawFileError, raw_kind
 from nlnet.images.tiff import TiffCodec
-from nlnet.images.webp import WebpCodec
+from nlnet.images.web_formats import AvifCodec, GifCodec, WebpCodec
 from nlnet.images.writing import PLAIN, WritingOptions, depth_of, has_alpha
 
 

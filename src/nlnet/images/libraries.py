@@ -1,20 +1,22 @@
-"""Formats that other libraries read, each an extra: HEIC and JPEG XL; what is missing is said."""
+"""Formats that other libraries read, each an extra: HEIC, JPEG XL and FITS."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
 import io
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+import nlnet
 from nlnet.arrays import Array
 from nlnet.errors import FileError, InputError
 from nlnet.images import exif
-from nlnet.images.content import ImageFile, Pages, Source
-from nlnet.images.metadata import Metadata
+from nlnet.images.content import ImageFile, Pages, Source, joined
+from nlnet.images.metadata import Metadata, Part
 from nlnet.images.writing import PLAIN, WritingOptions
 
 
@@ -45,15 +47,19 @@ class Photo(NamedTuple):
     decode: Callable[[], Array]
 
 
-class PhotoCodec:
-    """A format of photos, which its library turns upright."""
+class LibraryCodec:
+    """A format that a library reads; a subclass names both, and the extra that installs it."""
 
     name = module = extra = ""
 
     def need(self, reading: str = "") -> Any:
         """Return the library; raise FileError if it is not installed."""
-        library = self.module.replace("_", "-")
+        library = self.module.partition(".")[0].replace("_", "-")
         return need(self.module, library, self.extra, f"{reading}{self.name} files")
+
+
+class PhotoCodec(LibraryCodec):
+    """A format of photos, which its library turns upright."""
 
     def open(self, library: Any, data: bytes) -> Photo:
         """Return what the library says; it may raise anything."""
@@ -135,3 +141,56 @@ class JxlCodec(PhotoCodec):
             icc=kept.profile_for(image.channels),
         )
         return encoded
+
+
+class FitsCodec(LibraryCodec):
+    """FITS of integers, scaled by BZERO and BSCALE or not, and of floating values."""
+
+    name, module, extra = "FITS", "astropy.io.fits", "fits"
+
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
+        """Check the headers, and return the planes of the first image."""
+        fits = self.need(f"Cannot read {source.name!r}: ")
+        data = stream.read()
+        with source.reading(self.name):
+            hdus = fits.open(io.BytesIO(data), memmap=False, lazy_load_hdus=False)
+            number = _image_number(hdus)
+            shape: tuple[int, ...] = () if number is None else hdus[number].shape
+        if number is None:
+            raise InputError(
+                f"{source.name!r} is a FITS file without an image of two axes or more."
+            )
+        source.check_pixels(shape[-1], shape[-2], max_pixels)
+        metadata = Metadata(self.name, parts=(Part("the FITS header", data),))
+        leading = shape[:-2]
+
+        def decode(index: int) -> ImageFile:
+            with source.reading(self.name):
+                plane = hdus[number].data.reshape(-1, *shape[-2:])[index]
+            pixels = np.ascontiguousarray(plane, plane.dtype.newbyteorder("="))
+            return ImageFile(pixels, metadata=metadata, leading=leading)
+
+        return Pages(math.prod(leading), decode)
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of a file: that which the pages are from, with other pixels."""
+        fits = self.need()
+        pixels, metadata = joined(pages), pages[0].metadata
+        hdus: Any = fits.HDUList([fits.PrimaryHDU()])
+        if metadata is not None and metadata.origin == self.name:
+            hdus = fits.open(io.BytesIO(metadata.parts[0].data), memmap=False, lazy_load_hdus=False)
+        image = hdus[_image_number(hdus) or 0]
+        # The values are scaled already; astropy writes what unsigned integers need.
+        for card in ("BSCALE", "BZERO", *(["BLANK"] if pixels.dtype.kind == "f" else [])):
+            image.header.remove(card, ignore_missing=True)
+        image.data = pixels
+        image.header.add_history(f"Denoised with nlnet {nlnet.__version__}")
+        stream = io.BytesIO()
+        hdus.writeto(stream, output_verify="silentfix+ignore")
+        return stream.getvalue()
+
+
+def _image_number(hdus: Any) -> int | None:
+    """Return which is the first part with an image of two axes or more."""
+    shapes = [getattr(hdu, "shape", ()) if hdu.is_image else () for hdu in hdus]
+    return next((n for n, shape in enumerate(shapes) if len(shape) > 1 and 0 not in shape), None)

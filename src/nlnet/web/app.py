@@ -55,6 +55,7 @@ def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        responses=schema.PROBLEMS,
     )
     app.state.service = service
     handle_problems(app)
@@ -78,23 +79,19 @@ def _add_api(app: FastAPI, service: Service) -> None:
         summary="Remove the noise from an image",
         description=service.denoise.__doc__,
         response_class=Response,
-        responses={200: schema.denoised(), **schema.problems()},
+        responses={200: schema.denoised()},
     )(denoise)
     uploads.post(
         "/api/preview",
         summary="Show an image",
         response_class=Response,
-        responses={200: schema.png(), **schema.problems()},
+        responses={200: schema.png()},
     )(service.preview)
     app.include_router(uploads)
-    app.get(
-        "/api/jobs/{job}",
-        summary="Tell how far the work on an image is",
-        tags=["Images"],
-        responses=schema.problems(400, 403, 422),
-    )(service.standing)
-    app.get("/api/models", tags=["Server"], responses=schema.problems(400, 403))(service.models)
-    app.get("/healthz", tags=["Server"], responses=schema.problems(400, 403, 503))(service.health)
+    summary = "Tell how far the work on an image is"
+    app.get("/api/jobs/{job}", summary=summary, tags=["Images"])(service.standing)
+    app.get("/api/models", tags=["Server"])(service.models)
+    app.get("/healthz", tags=["Server"])(service.health)
 
 
 def _add_pages(app: FastAPI) -> None:

@@ -70,7 +70,7 @@ class Problem(BaseModel):
     detail: str
 
 
-_PROBLEMS = {
+_SENTENCES = {
     400: "The form cannot be read, or the server is called by a wrong name.",
     403: "The request comes from a page of another site.",
     408: "The upload took too long.",
@@ -80,18 +80,6 @@ _PROBLEMS = {
     503: "The server is busy or stopping.",
     504: "The work took too long.",
 }
-
-
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the errors with these statuses; by default those of requests that upload a file."""
-    described: dict[int | str, dict[str, Any]] = {
-        status: {"model": Problem, "description": _PROBLEMS[status]}
-        for status in statuses or _PROBLEMS
-    }
-    if 503 in described:
-        retry_after = _header("integer", "Seconds after which to try again.")
-        described[503]["headers"] = {"Retry-After": retry_after}
-    return described
 
 
 def denoised() -> dict[str, Any]:
@@ -134,6 +122,14 @@ def _binary() -> dict[str, Any]:
 
 def _header(kind: str, description: str) -> dict[str, Any]:
     return {"schema": {"type": kind}, "description": description}
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": sentence} for status, sentence in _SENTENCES.items()
+}
+"""The errors that requests may be answered with."""
+
+PROBLEMS[503]["headers"] = {"Retry-After": _header("integer", "Seconds after which to try again.")}
 
 
 class Catalog:

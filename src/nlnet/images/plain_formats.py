@@ -1,7 +1,10 @@
-"""BMP files, which the binary wheel of libvips does not read: 8-bit palettes, 24 and 32 bits."""
+"""BMP, PGM and PPM files, which the binary wheel of libvips does not read: header and samples."""
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import struct
 from collections.abc import Sequence
 from typing import BinaryIO
@@ -15,7 +18,6 @@ from nlnet.images.exif import Resolution
 from nlnet.images.metadata import Metadata
 from nlnet.images.writing import PLAIN, WritingOptions
 
-_NAME = "BMP"
 _START = struct.Struct("<10xIIii2xHI4xiiI")
 """Offset of the pixels, header size, width, height, bits, compression, pixels per metre, colors."""
 _FILE_HEADER, _SMALLEST_HEADER, _ALPHA_HEADER, _LARGEST_HEADER = 14, 40, 56, 124
@@ -23,15 +25,22 @@ _PLAIN, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 3, 6
 _MASKS = (0xFF0000, 0xFF00, 0xFF, 0xFF000000)
 """Where red, green, blue and alpha are in the number of a pixel."""
 
+_CHANNELS = {b"P2": 1, b"P3": 3, b"P5": 1, b"P6": 3}
+_TEXT = (b"P2", b"P3")
+_HEADER = re.compile(rb"(P\d)" + 3 * rb"(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})" + rb"\s")
+_LONGEST_HEADER = 4096
+
 
 class BmpCodec:
     """BMP, not compressed; it is written with 8, 24 or 32 bits per pixel."""
+
+    name = "BMP"
 
     def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
         """Check the header, and return the only page."""
         start = stream.read(_FILE_HEADER + _LARGEST_HEADER)
         if len(start) < _FILE_HEADER + _SMALLEST_HEADER:
-            raise source.damaged(_NAME, "its header is wrong")
+            raise source.damaged(self.name, "its header is wrong")
         offset, size, width, height, bits, compression, x, y, colors = _START.unpack_from(start)
         if not _SMALLEST_HEADER <= size <= _LARGEST_HEADER:
             raise InputError(
@@ -45,11 +54,11 @@ class BmpCodec:
                 "but must have 8, 24 or 32 bits that are not compressed."
             )
         if min(width, abs(height)) < 1:
-            raise source.damaged(_NAME, "its header is wrong")
+            raise source.damaged(self.name, "its header is wrong")
         source.check_pixels(width, abs(height), max_pixels)
         stream.seek(_FILE_HEADER + size)
         palette = stream.read(4 * min(colors or 256, 256)) if bits == 8 else b""
-        metadata = Metadata(_NAME, resolution=Resolution.of_metres(x, y))
+        metadata = Metadata(self.name, resolution=Resolution.of_metres(x, y))
         row = (width * bits + 31) // 32 * 4  # a multiple of four bytes
 
         def decode(data: bytes) -> ImageFile:
@@ -60,7 +69,7 @@ class BmpCodec:
             bands = rows.reshape(len(rows), width, -1)
             return ImageFile.of_bands(np.ascontiguousarray(bands[..., order]), metadata=metadata)
 
-        return source.stored_page(stream, _NAME, offset, abs(height) * row, decode)
+        return source.stored_page(stream, self.name, offset, abs(height) * row, decode)
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of a file."""
@@ -80,7 +89,7 @@ class BmpCodec:
         start = _FILE_HEADER + size + len(palette)
         header = struct.pack("<2sIII", b"BM", start + rows.size, 0, start)
         header += struct.pack("<IiiHHII", size, width, height, 1, 8 * count, compression, rows.size)
-        resolution = (image.metadata or Metadata(_NAME)).resolution_for(_NAME)
+        resolution = (image.metadata or Metadata(self.name)).resolution_for(self.name)
         per_metre = (0, 0) if resolution is None else resolution.per_metre
         header += struct.pack("<iiII", *per_metre, len(palette) // 4, 0)
         return header + masks + palette + rows.tobytes()
@@ -108,3 +117,61 @@ def _with_palette(indices: Array, palette: bytes, metadata: Metadata) -> ImageFi
         return ImageFile(colors[indices, 0], metadata=metadata)
     notes = ("its palette of colors becomes RGB",)
     return ImageFile(colors[indices], metadata=metadata, notes=notes)
+
+
+class NetpbmCodec:
+    """PGM and PPM, plain and binary, of any depth up to 16 bits; the depth is kept."""
+
+    name = "PGM or PPM"
+
+    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
+        """Check the header, and return the only page."""
+        start = stream.read(_LONGEST_HEADER)
+        if start[:2] not in _CHANNELS:
+            raise InputError(f"{source.name!r} is black and white (1 bit), but must be PGM or PPM.")
+        header = _HEADER.match(start)
+        width, height, white = map(int, header.groups()[1:]) if header else (0, 0, 0)
+        if header is None or min(width, height, white) < 1 or white > 65535:
+            raise source.damaged(self.name, "its header is wrong")
+        source.check_pixels(width, height, max_pixels)
+        shape = (height, width, _CHANNELS[header[1]])
+        dtype = _sample_dtype(white)
+        plain = header[1] in _TEXT
+        size = math.prod(shape) * dtype.itemsize
+        if plain:
+            # All that is left, in which a sample takes at least a digit and a space.
+            size = stream.seek(0, os.SEEK_END) - header.end()
+            if size < 2 * math.prod(shape) - 1:
+                raise source.damaged(self.name, "it is too short")
+
+        def decode(data: bytes) -> ImageFile:
+            samples = np.frombuffer(data, dtype) if not plain else _plain(data, math.prod(shape))
+            if samples.max() > white:
+                raise ValueError("a sample is above white")
+            native = samples.reshape(shape).astype(dtype.newbyteorder("="))
+            return ImageFile.of_bands(native, data_range=float(white))
+
+        return source.stored_page(stream, self.name, header.end(), size, decode)
+
+    def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
+        """Return the bytes of a binary file."""
+        image = pages[0]
+        pixels = image.pixels
+        white = np.iinfo(pixels.dtype).max
+        # The data range of a file like this one is its white; one that pixels exceed is not.
+        given = image.data_range
+        if given is not None and given == int(given) and pixels.max(initial=0) <= given <= white:
+            white = int(given)
+        height, width = pixels.shape[:2]
+        header = f"{'P5' if image.channels == 1 else 'P6'}\n{width} {height}\n{white}\n"
+        return header.encode() + np.ascontiguousarray(pixels, _sample_dtype(white)).tobytes()
+
+
+def _sample_dtype(white: int) -> np.dtype[np.uint8] | np.dtype[np.uint16]:
+    return np.dtype(np.uint8) if white < 256 else np.dtype(">u2")
+
+
+def _plain(data: bytes, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    """Return numbers in text, which may have comments to the end of a line."""
+    numbers = (int(word) for line in data.splitlines() for word in line.split(b"#")[0].split())
+    return np.fromiter(numbers, np.uint32, count)
