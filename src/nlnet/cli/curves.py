@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import argument
-from nlnet.cli.output import DRAWING, write_drawing
+from nlnet.cli.output import DRAWING, drawing
 from nlnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ ARGUMENTS = (
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw the curves."""
-    write_drawing(arguments, lambda: _draw(arguments.runs))
+    with drawing(arguments.output, overwrite=arguments.overwrite) as write:
+        write(_draw(arguments.runs))
 
 
 def _draw(paths: list[Path]) -> Figure:

@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING
 from nlnet.cli.denoise_options import ARGUMENTS as ARGUMENTS
 from nlnet.cli.denoise_options import settings_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
-from nlnet.cli.messages import error_line, json_line, outcome_lines
+from nlnet.cli.messages import error_line, json_line, outcome_lines, progress_bar
 from nlnet.cli.output import check_output, make_folder
 from nlnet.cli.streams import STREAM, files_of, uses_streams
 from nlnet.cli.writing import check_writes_images
@@ -94,7 +94,6 @@ def _means_folder(arguments: argparse.Namespace) -> bool:
 def _denoise_one(
     source: Path, target: Path, settings: Settings, arguments: argparse.Namespace
 ) -> None:
-    from nlnet.cli.messages import share_bar
     from nlnet.files.one_file import denoise_file
 
     preview, error = arguments.preview, arguments.error
@@ -107,8 +106,10 @@ def _denoise_one(
         check_output(path, overwrite=arguments.overwrite, source=source, suffixes=suffixes)
         if name != "output" and os.path.abspath(path) == os.path.abspath(target):
             raise InputError(f"The output and the {name} are both {str(target)!r}.")
-    with share_bar(source.name) as progress:
-        outcome = denoise_file(source, target, settings, progress, keep_before=preview is not None)
+    with progress_bar(source.name) as bar:
+        outcome = denoise_file(
+            source, target, settings, bar.report, keep_before=preview is not None
+        )
     stream = sys.stderr if arguments.output == STREAM else sys.stdout
     names = arguments.inputs[0], arguments.output
     for line in outcome_lines(*names, outcome.findings, as_json=arguments.json):
@@ -134,7 +135,7 @@ SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 def denoise_many(settings: Settings, arguments: argparse.Namespace) -> int:
     """Denoise files, folders and patterns into a folder; return 1 if some files failed."""
-    from nlnet.files.many_files import run_jobs
+    from nlnet.files.many_files import run_jobs, run_series
     from nlnet.files.series import FILES
 
     for option in ("preview", "error"):
@@ -142,15 +143,13 @@ def denoise_many(settings: Settings, arguments: argparse.Namespace) -> int:
             raise InputError(f"--{option} is for one image, but the output is a folder.")
     _check_folder_name(arguments.output)
     inputs, output = arguments.inputs, Path(arguments.output)
-    if settings.along == FILES:
-        if arguments.scheduler is not None:
-            raise InputError("--along files is done on this machine; leave --scheduler out.")
-        from nlnet.files.many_files import run_series
-
-        return _denoise_plan(inputs, output, arguments, partial(run_series, settings=settings))
     if arguments.scheduler is None:
         work = partial(run_jobs, settings=settings, workers=arguments.workers)
+        if settings.along == FILES:
+            work = partial(run_series, settings=settings)
         return _denoise_plan(inputs, output, arguments, work)
+    if settings.along == FILES:
+        raise InputError("--along files is done on this machine; leave --scheduler out.")
     with on_cluster(arguments.scheduler, settings) as cluster:
         # The workers have been started in folders of their own.
         inputs = [os.path.abspath(name) for name in inputs]
@@ -163,7 +162,6 @@ def _denoise_plan(
     arguments: argparse.Namespace,
     work: Callable[..., Iterator[FileReport]],
 ) -> int:
-    from nlnet.cli.messages import file_bar
     from nlnet.files.many_files import FileReport, split_jobs
     from nlnet.files.plan import make_plan
     from nlnet.files.series import FILES
@@ -173,7 +171,7 @@ def _denoise_plan(
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
     tally: Counter[str] = Counter()
     failed: list[Path] = []
-    with file_bar("denoise", len(todo)) as bar:
+    with progress_bar("denoise", len(todo)) as bar:
         for error in plan.errors:
             bar.say(error_line(error), sys.stderr)
         neighbors = {"existing": existing} if arguments.along == FILES else {}

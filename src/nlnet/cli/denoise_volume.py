@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.messages import outcome_lines
+from nlnet.cli.messages import outcome_lines, progress_bar
 from nlnet.cli.output import check_folder, check_output, needs_extra
 from nlnet.errors import FileError, InputError
 from nlnet.files.volume_paths import ZARR_FILES, is_tiff, is_zarr
@@ -57,17 +57,16 @@ def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> No
         from nlnet.dask.out_of_core import denoise_volume
         from nlnet.dask.schedulers import Threads
         from nlnet.dask.targets import unfinished_path
-    from nlnet.cli.messages import share_bar
     from nlnet.parallel import available_cpus
 
     try:
-        with _silent_libraries(), share_bar(source.name) as progress:
+        with _silent_libraries(), progress_bar(source.name) as bar:
             if arguments.scheduler is not None:
                 with on_cluster(arguments.scheduler, settings) as cluster:
-                    findings = denoise_volume(source, target, cluster, progress)
+                    findings = denoise_volume(source, target, cluster, bar.report)
             else:
                 threads = Threads(settings, arguments.workers, available_cpus())
-                findings = denoise_volume(source, target, threads, progress)
+                findings = denoise_volume(source, target, threads, bar.report)
     except KeyboardInterrupt:
         kept = unfinished_path(target)
         if kept.exists():

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import SIGMA, THREADS, argument, whole_number
-from nlnet.cli.messages import table
+from nlnet.cli.messages import progress_bar, table
 from nlnet.cli.output import check_output
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ ARGUMENTS = (
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate a model, print the table, and write the JSON if asked."""
     from nlnet.atomic import write_atomically
-    from nlnet.cli.messages import file_bar
     from nlnet.evaluation.datasets import list_images, read_ids
     from nlnet.evaluation.protocol import evaluate_folder
     from nlnet.model.loading import select_model
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     ids = None if arguments.ids is None else read_ids(arguments.ids)
     total = len(list_images(arguments.folder, ids))
     done = itertools.count(1)
-    with file_bar("evaluate", total) as bar:
+    with progress_bar("evaluate", total) as bar:
         evaluation = evaluate_folder(
             arguments.folder,
             select_model(arguments.model, arguments.sigma),

@@ -13,27 +13,21 @@ Examples
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import LEVEL, MODEL
-from nlnet.cli.output import DRAWING, write_drawing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from nlnet.cli.output import DRAWING, drawing
 
 ARGUMENTS = (MODEL, LEVEL, *DRAWING)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw the model."""
-    write_drawing(arguments, lambda: _draw(arguments.model, arguments.sigma))
-
-
-def _draw(model: str, sigma: float) -> Figure:
     from nlnet.model.family import Family
     from nlnet.model.loading import load_model
-    from nlnet.plotting.inspection import draw_model
 
-    loaded = load_model(model)
-    here = f", at sigma {sigma:g}" if isinstance(loaded, Family) else ""
-    return draw_model(loaded.at(sigma), f"{loaded}{here}")
+    with drawing(arguments.output, overwrite=arguments.overwrite) as write:
+        from nlnet.plotting.inspection import draw_model
+
+        loaded, sigma = load_model(arguments.model), arguments.sigma
+        here = f", at sigma {sigma:g}" if isinstance(loaded, Family) else ""
+        write(draw_model(loaded.at(sigma), f"{loaded}{here}"))

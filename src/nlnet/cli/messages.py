@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -80,43 +80,35 @@ def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[
 _DELAY = 1.5
 """Seconds before a bar appears."""
 
-
-def _bar(title: str, total: float, **more: Any) -> tqdm[Any]:
-    from tqdm import tqdm
-
-    # disable=None: no bar where standard error is not a terminal.
-    return tqdm(total=total, desc=title, disable=None, delay=_DELAY, leave=False, **more)
-
-
-@contextmanager
-def share_bar(title: str) -> Iterator[Callable[[float], object]]:
-    """Show the share of the work done; yields the function to report it to."""
-    if not sys.stderr.isatty():
-        yield lambda share: None  # without a terminal, do not even load tqdm
-        return
-    layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    with _bar(title, 1.0, bar_format=layout) as bar:
-        yield Bar(bar).report
+_SHARE = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+_FILES = "{desc}: {n:.0f}/{total}|{bar}| {elapsed}, {remaining} left"
 
 
 class Bar:
     """A bar, and lines of text above it."""
 
-    def __init__(self, bar: tqdm[Any]) -> None:
-        self._bar = bar
+    def __init__(self, shown: tqdm[Any] | None) -> None:
+        self._shown = shown
 
     def report(self, done: float) -> None:
         """Show how much is done."""
-        self._bar.update(done - self._bar.n)
+        if self._shown is not None:
+            self._shown.update(done - self._shown.n)
 
     def say(self, line: str, stream: TextIO | None = None) -> None:
         """Print a line, on standard output unless said otherwise."""
-        self._bar.write(line, file=stream or sys.stdout)
+        write = print if self._shown is None else self._shown.write
+        write(line, file=stream or sys.stdout)
 
 
 @contextmanager
-def file_bar(title: str, total: int) -> Iterator[Bar]:
-    """Show how many files are done and how long the rest will take."""
-    layout = "{desc}: {n:.0f}/{total}|{bar}| {elapsed}, {remaining} left"
-    with _bar(title, total, bar_format=layout) as bar:
-        yield Bar(bar)
+def progress_bar(title: str, files: int | None = None) -> Iterator[Bar]:
+    """Show how many files are done or, without a number of them, the share of the work."""
+    if not sys.stderr.isatty():
+        yield Bar(None)  # without a terminal, do not even load tqdm
+        return
+    from tqdm import tqdm
+
+    total, layout = (1.0, _SHARE) if files is None else (files, _FILES)
+    with tqdm(total=total, desc=title, delay=_DELAY, leave=False, bar_format=layout) as shown:
+        yield Bar(shown)

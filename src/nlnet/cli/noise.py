@@ -34,13 +34,14 @@ from nlnet.cli.arguments import DATA_RANGE, LARGEST, NOISE_AXIS, OVERWRITE, argu
 from nlnet.cli.compare import distinct_names
 from nlnet.cli.denoise_volume import LIBRARIES
 from nlnet.cli.messages import error_line
-from nlnet.cli.output import check_output, needs_extra, write_drawing
+from nlnet.cli.output import drawing, needs_extra
 from nlnet.errors import InputError, NLNetError, about
 from nlnet.files.volume_paths import is_zarr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nlnet.files.settings import Settings
     from nlnet.images.content import Pages
     from nlnet.noise.record import Noise
 
@@ -105,15 +106,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Report on every file; if one of several cannot be read, the others still are."""
     if arguments.output is None:
         return _FAILED if None in list(_look_at_all(arguments)) else 0
-    for path in arguments.images:
-        check_output(arguments.output, overwrite=arguments.overwrite, source=path)
-    everything: list[Found | None] = []
-
-    def draw() -> Figure:
-        everything.extend(_look_at_all(arguments))
-        return _draw([found for found in everything if found is not None])
-
-    write_drawing(arguments, draw)
+    with drawing(
+        arguments.output, overwrite=arguments.overwrite, sources=arguments.images
+    ) as write:
+        everything = list(_look_at_all(arguments))
+        write(_draw([found for found in everything if found is not None]))
     return _FAILED if None in everything else 0
 
 
@@ -141,21 +138,16 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
     from nlnet.images import read_unless_raw
 
     settings = made_of(Settings, arguments)
+    pages: Pages | None
     if is_zarr(path):
         pages, axis = _open_zarr(path, settings.max_pixels)
         if settings.noise_axis is None:
             settings = dataclasses.replace(settings, noise_axis=axis)
     else:
-        opened = read_unless_raw(path, settings.max_pixels)
-        if opened is None:
-            if settings.data_range is not None:
-                raise InputError(
-                    f"{str(path)!r} is a raw file, which says itself what white is, so "
-                    "--data-range cannot be given."
-                )
-            yield _look_at_raw(path, settings.max_pixels)
-            return
-        pages = opened
+        pages = read_unless_raw(path, settings.max_pixels)
+    if pages is None:
+        yield _look_at_raw(path, settings)
+        return
     first, name, count = pages[0], str(path), len(pages)
     network = settings.network(first.channels)
     work = PageWork(pages, settings, network, name, lambda n: name_of_page(name, n, count))
@@ -192,14 +184,19 @@ def _open_zarr(path: Path, limit: int) -> tuple[Pages, int | None]:
     return Pages(math.prod(layout.pages), read), volume.noise_axis
 
 
-def _look_at_raw(path: Path, limit: int) -> Found:
+def _look_at_raw(path: Path, settings: Settings) -> Found:
     """Estimate the noise of a sensor, in its numbers above black."""
+    if settings.data_range is not None:
+        raise InputError(
+            f"{str(path)!r} is a raw file, which says itself what white is, so --data-range "
+            "cannot be given."
+        )
     from nlnet.images.content import Source
     from nlnet.noise.record import Noise, NoNoise
     from nlnet.raw.estimation import estimate_mosaic_noise
     from nlnet.raw.sensors import Sensor, opened
 
-    with opened(Source.of_path(path), limit) as raw:
+    with opened(Source.of_path(path), settings.max_pixels) as raw:
         sensor = Sensor.of(Source.of_path(path), raw)
         with about(repr(str(path))):
             gain, read = estimate_mosaic_noise(sensor.mosaic, sensor.pattern, sensor.white)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -79,10 +78,14 @@ DRAWING = (
 )
 
 
-def write_drawing(arguments: argparse.Namespace, draw: Callable[[], Figure]) -> None:
-    """Draw, and write the figure; whether the file can be written is checked first."""
+@contextmanager
+def drawing(
+    path: Path, *, overwrite: bool, sources: Sequence[Path] = ()
+) -> Iterator[Callable[[Figure], None]]:
+    """Check a file for a figure, as `check_output` does, and yield what writes the figure."""
     with needs_extra("plot", "matplotlib"):
         from nlnet.plotting.files import SUFFIXES, save_figure
 
-        check_output(arguments.output, overwrite=arguments.overwrite, suffixes=SUFFIXES)
-        save_figure(draw(), arguments.output)
+        for source in sources or (None,):
+            check_output(path, overwrite=overwrite, source=source, suffixes=SUFFIXES)
+        yield lambda figure: save_figure(figure, path)
