@@ -32,11 +32,12 @@ from nlnet.images.raw_files import RawFileError, has_raw_suffix, is_raw
 from nlnet.images.writing import (
     PLAIN,
     WritingOptions,
-    changed_values,
     check_alike,
     depth_of,
     has_alpha,
+    loses_description,
     prepare,
+    scales_white,
 )
 
 __all__ = [
@@ -236,26 +237,33 @@ def losses(
     return tuple(dict.fromkeys(said))
 
 
+_DESCRIPTION = "its OME description is left out, as it names another depth"
+
+
 def _changes(image: ImageFile, target: Format, options: WritingOptions) -> list[str]:
     """Say which values of an image the format keeps in another way."""
-    said = []
-    if not target.gray and image.channels == 1:
-        said.append(f"{target.name} has no gray images, so it is written as RGB")
-    if target.name == "GIF":
-        if image.channels == 3:
-            said.append("GIF has 256 colors at most, so colors are rounded")
-        if has_alpha(image, options) and not np.isin(image.bands[..., -1], (0, 255)).all():
-            said.append("GIF has no half-transparent pixels, so they become opaque or invisible")
-    if target.name == "AVIF":
-        if depth_of(image, options) == "uint16":
-            said.append("AVIF has 12 bits at most, so values are rounded")
-        lossy = image.metadata is not None and image.metadata.origin in ("AVIF", "HEIC")
-        if lossy and options.avif_quality is None:
-            said.append(
-                "AVIF is written without loss, so it may be several times as large as its source; "
-                "--avif-quality 80 (avif_quality) makes it smaller"
-            )
-    return said + changed_values(image, options, target.name, keeps_white=target.white)
+    gif, avif = target.name == "GIF", target.name == "AVIF"
+    depth, alpha = depth_of(image, options), has_alpha(image, options)
+    half = gif and alpha and not np.isin(image.bands[..., -1], (0, 255)).all()
+    lossy = image.metadata is not None and image.metadata.origin in ("AVIF", "HEIC")
+    large = avif and lossy and options.avif_quality is None
+    rounded = image.pixels.dtype.kind == "f" and np.dtype(depth).kind == "u"
+    colored = image.channels == 1 and not target.gray
+    changes = {
+        f"{target.name} has no gray images, so it is written as RGB": colored,
+        "GIF has 256 colors at most, so colors are rounded": gif and image.channels == 3,
+        "GIF has no half-transparent pixels, so they become opaque or invisible": half,
+        "AVIF has 12 bits at most, so values are rounded": avif and depth == "uint16",
+        "AVIF is written without loss, so it may be several times as large as its source; "
+        "--avif-quality 80 (avif_quality) makes it smaller": large,
+        f"{depth} has no NaN, so it is written as 0": rounded and np.isnan(image.pixels).any(),
+        _DESCRIPTION: loses_description(image, options),
+    }
+    said = [sentence for sentence, holds in changes.items() if holds]
+    if scales_white(image, keeps_white=target.white, options=options):
+        white = f"{np.iinfo(image.pixels.dtype).max}, so values are scaled to it from"
+        said.append(f"{target.name} has no white but {white} {image.data_range:g}")
+    return said
 
 
 def _as_pages(pages: ImageFile | Sequence[ImageFile]) -> Sequence[ImageFile]:

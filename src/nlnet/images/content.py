@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import io
 import math
-import mmap
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -151,15 +150,6 @@ class Source:
             raise
         except (OSError, ValueError) as error:  # a name with a zero in it has the latter
             raise cannot(f"read {self.name!r}", error) from error
-
-    @contextlib.contextmanager
-    def mapped(self) -> Iterator[bytes | mmap.mmap]:
-        """Yield the bytes, those of a file mapped into memory."""
-        if self.path is None:
-            yield self.data
-            return
-        with self.open() as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield data
 
     @contextlib.contextmanager
     def reading(self, kind: str) -> Iterator[None]:

@@ -6,7 +6,6 @@ any number of axes before these.
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import math
 import os
@@ -17,7 +16,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.errors import InputError
+from nlnet.errors import InputError, trying
 from nlnet.images.content import ImageFile, Pages, Source, joined
 from nlnet.images.ifd import ByteOrder
 from nlnet.images.metadata import Metadata, Part
@@ -44,22 +43,27 @@ class _Layout(NamedTuple):
 class NpyCodec:
     """The format of ``numpy.save``, without Python objects."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
+    name = "npy"
+
+    def read(
+        self, source: Source, stream: BinaryIO, max_pixels: int, parts: tuple[Part, ...] = ()
+    ) -> Pages:
         """Check the header; pages are read from the file one by one."""
         leading, page_shape, dtype, fortran = _read_layout(source, stream)
         source.check_pixels(page_shape[1], page_shape[0], max_pixels)
         start, shape = stream.tell(), (*leading, *page_shape)
         if stream.seek(0, os.SEEK_END) < start + math.prod(shape) * dtype.itemsize:
             raise source.damaged("npy", "it is too short")
-        metadata = Metadata("npy", byte_order=_NATIVE if dtype.isnative else _SWAPPED)
+        byte_order = _NATIVE if dtype.isnative else _SWAPPED
+        metadata = Metadata(self.name, byte_order=byte_order, parts=parts)
+        order: Literal["F", "C"] = "F" if fortran else "C"
 
         def decode(index: int) -> ImageFile:
-            with source.mapped() as data:
-                order: Literal["F", "C"] = "F" if fortran else "C"
-                array: Array = np.ndarray(shape, dtype, data, start, order=order)
-                page = array[np.unravel_index(index, leading)] if leading else array
-                native = np.array(page, dtype.newbyteorder("="), order="C")
-                del array, page  # which keep the file mapped
+            with trying(f"read {source.name!r}"):
+                data = source.data if source.path is None else np.memmap(source.path, mode="r")
+            array: Array = np.ndarray(shape, dtype, data, start, order=order)
+            page = array[np.unravel_index(index, leading)] if leading else array
+            native = np.array(page, dtype.newbyteorder("="), order="C")
             bands = native.reshape(*page_shape[:2], -1)
             return ImageFile.of_bands(bands, metadata=metadata, leading=leading)
 
@@ -75,7 +79,11 @@ class NpyCodec:
 class NpzCodec(NpyCodec):
     """The format of ``numpy.savez``, of one array that keeps its name."""
 
-    def read(self, source: Source, stream: BinaryIO, max_pixels: int) -> Pages:
+    name = "npz"
+
+    def read(
+        self, source: Source, stream: BinaryIO, max_pixels: int, parts: tuple[Part, ...] = ()
+    ) -> Pages:
         """Unpack the only array, whose pixels all count as those of one image."""
         import zipfile  # only where it is needed: it takes milliseconds
 
@@ -91,16 +99,8 @@ class NpzCodec(NpyCodec):
             rows = layout.page[0] * math.prod(layout.leading)
             source.check_pixels(layout.page[1], rows, max_pixels)
             unpacked = Source(source.name, data=archive.read(names[0]))
-        pages = super().read(unpacked, io.BytesIO(unpacked.data), max_pixels)
         name = Part("", names[0].removesuffix(".npy").encode())
-
-        def decode(index: int) -> ImageFile:
-            page = pages[index]
-            assert page.metadata is not None
-            metadata = dataclasses.replace(page.metadata, origin="npz", parts=(name,))
-            return dataclasses.replace(page, metadata=metadata)
-
-        return Pages(len(pages), decode)
+        return super().read(unpacked, io.BytesIO(unpacked.data), max_pixels, (name,))
 
     def encode(self, pages: Sequence[ImageFile], options: WritingOptions = PLAIN) -> bytes:
         """Return the bytes of an archive."""

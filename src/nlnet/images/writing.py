@@ -128,25 +128,6 @@ def scales_white(image: ImageFile, *, keeps_white: bool, options: WritingOptions
     )
 
 
-def changed_values(
-    image: ImageFile, options: WritingOptions, name: str, *, keeps_white: bool
-) -> list[str]:
-    """Say which values mean something else in a file of the format of that name."""
-    said = []
-    if scales_white(image, keeps_white=keeps_white, options=options):
-        white = np.iinfo(image.pixels.dtype).max
-        said.append(
-            f"{name} has no white but {white}, so values are scaled to it from {image.data_range:g}"
-        )
-    depth = depth_of(image, options)
-    kinds = image.pixels.dtype.kind, np.dtype(depth).kind
-    if kinds == ("f", "u") and np.isnan(image.pixels).any():
-        said.append(f"{depth} has no NaN, so it is written as 0")
-    if loses_description(image, options):
-        said.append("its OME description is left out, as it names another depth")
-    return said
-
-
 def loses_description(image: ImageFile, options: WritingOptions) -> bool:
     """Tell whether the file's description names another type than its values will have."""
     named = None if image.metadata is None else image.metadata.described_dtype
