@@ -16,8 +16,7 @@ import argparse
 from pathlib import Path
 
 from nlnet.cli.arguments import DATA_RANGE, LARGEST, OVERWRITE, SIGMA, argument, whole_number
-from nlnet.cli.output import check_output
-from nlnet.cli.writing import WRITING, writing_options
+from nlnet.cli.output import WRITING, check_output, writing_options
 
 ARGUMENTS = (
     argument("input IN", "clean image", Path),

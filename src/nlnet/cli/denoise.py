@@ -50,9 +50,8 @@ from nlnet.cli.denoise_options import ARGUMENTS as ARGUMENTS
 from nlnet.cli.denoise_options import settings_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import error_line, json_line, outcome_lines, progress_bar
-from nlnet.cli.output import check_output, make_folder
+from nlnet.cli.output import check_output, check_writes_images, make_folder
 from nlnet.cli.streams import STREAM, files_of, uses_streams
-from nlnet.cli.writing import check_writes_images
 from nlnet.errors import InputError, NLNetError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from nlnet.cli.arguments import (
     positive_number,
     sigmas_or_auto,
 )
-from nlnet.cli.writing import WRITING, writing_options
+from nlnet.cli.output import WRITING, writing_options
 from nlnet.defaults import QUALITIES
 from nlnet.errors import FileError, InputError, reason_of
 from nlnet.raw.development import CHOICES, DEFAULT

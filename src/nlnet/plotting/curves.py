@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,30 +22,22 @@ _VALIDATION_STYLE: dict[str, Any] = {"linewidth": 1.8, "marker": "o", "markersiz
 _BANDS = ("#f3f1ec", "#ffffff")
 
 
-@dataclasses.dataclass(frozen=True)
 class _Curve:
-    """One run, and what its log says of each epoch."""
+    """One run, and what its log says of each epoch: NaN for what was not measured."""
 
-    name: str
-    color: str
-    entries: Entries
-
-    @property
-    def phases(self) -> Array:
-        return np.array([entry["phase"] for entry in self.entries])
-
-    def column(self, key: str) -> Array:
-        """Return a number for each epoch; NaN if it was not measured."""
-        return np.array([entry.get(key) for entry in self.entries], float)
+    def __init__(self, name: str, color: str, entries: Entries) -> None:
+        self.name, self.color, self.entries = name, color, entries
+        self.phases: Array = np.array([entry["phase"] for entry in entries])
+        self.has_greedy_part = len(set(self.phases)) > 1
+        self.time, self.place, self.train, self.val = (
+            np.array([entry.get(key) for entry in entries], float)
+            for key in ("time", "place", "train_psnr", "val_psnr")
+        )
 
     def joint_part(self) -> _Curve:
         """Return joint training alone, without the crops, whose PSNR is far from the images'."""
         joint = [entry for entry in self.entries if entry["phase"] == "joint"]
         return _Curve(self.name, self.color, [{**entry, "train_psnr": None} for entry in joint])
-
-    @property
-    def has_greedy_part(self) -> bool:
-        return len(set(self.phases)) > 1
 
 
 def draw_curves(runs: Mapping[str, Entries]) -> Figure:
@@ -88,10 +79,10 @@ def draw_curves(runs: Mapping[str, Entries]) -> Figure:
 
 def _draw_panel(panel: Axes, curves: Sequence[_Curve], axis: str, label: str) -> None:
     for curve in curves:
-        places = curve.column(axis)
+        places = curve.time if axis == "time" else curve.place
         for values, style in (
-            (curve.column("train_psnr"), {"alpha": 0.35, "linewidth": 1}),
-            (curve.column("val_psnr"), _VALIDATION_STYLE),
+            (curve.train, {"alpha": 0.35, "linewidth": 1}),
+            (curve.val, _VALIDATION_STYLE),
         ):
             measured = np.isfinite(values)
             panel.plot(places[measured], values[measured], color=curve.color, **style)
@@ -127,8 +118,8 @@ def _shade_phases(panel: Axes, phases: Array, places: Array) -> None:
 
 def _set_range(panel: Axes, curves: Sequence[_Curve]) -> None:
     """Show all of validation, and of training all but the extremes."""
-    train = np.concatenate([curve.column("train_psnr") for curve in curves])
-    values = np.concatenate([curve.column("val_psnr") for curve in curves])
+    train = np.concatenate([curve.train for curve in curves])
+    values = np.concatenate([curve.val for curve in curves])
     if np.isfinite(train).any():
         values = np.append(values, np.nanquantile(train, (0.05, 0.95)))
     if np.isfinite(values).any():
@@ -140,8 +131,7 @@ def _set_range(panel: Axes, curves: Sequence[_Curve]) -> None:
 def _add_legend(figure: Figure, curves: Sequence[_Curve]) -> None:
     handles = []
     for curve in curves:
-        scores = curve.column("val_psnr")
-        measured = scores[np.isfinite(scores)]
+        measured = curve.val[np.isfinite(curve.val)]
         note = f", best {measured.max():.3f} dB" if measured.size else ""
         handles.append(Line2D([], [], color=curve.color, linewidth=4, label=curve.name + note))
     handles.append(Line2D([], [], color=_GRAY, label="validation images", **_VALIDATION_STYLE))

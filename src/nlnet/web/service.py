@@ -22,9 +22,6 @@ from nlnet.web.forms import KEY_PATTERN, MULTIPART, NOISES, DenoiseForm, Preview
 from nlnet.web.queue import JobQueue
 from nlnet.web.schema import Catalog
 
-_LIBRARIES = {"HEIC": "pi_heif", "JPEG XL": "pyjpegxl", "FITS": "astropy"}
-"""Formats that are only read where a library is installed, and its module."""
-
 
 class Service:
     """One server's models, limits and queue.
@@ -118,9 +115,9 @@ class Service:
 
 def _readable() -> list[str]:
     """Name the formats that can be read here."""
-    names = (known.name for known in FORMATS)
     found = importlib.util.find_spec
-    read = [name for name in names if name not in _LIBRARIES or found(_LIBRARIES[name])]
+    modules = ((known.name, getattr(known.codec, "module", "numpy")) for known in FORMATS)
+    read = [name for name, module in modules if found(module.partition(".")[0])]
     return [*read, "raw files of cameras"] if found("rawpy") else read
 
 
