@@ -184,13 +184,8 @@ class Catalog:
         quality : str, optional
             Which shipped model ``auto`` is, if none of the server's own fits the image.
         """
-        own = [
-            model
-            for model in self._own
-            if name in (model.name, AUTO) and (name != AUTO or model.config.channels == channels)
-        ]
-        if own:
-            return min(own, key=lambda model: loading.distance_from(model, sigma)).at(sigma)
-        if name != AUTO:
-            return loading.select_model(name, sigma)
-        return loading.choose_model(AUTO, channels, sigma, quality)
+        own = [model for model in self._own if name in (model.name, AUTO)]
+        if name == AUTO:
+            own = [model for model in own if model.config.channels == channels]
+        nearest = min(own, key=lambda model: loading.distance_from(model, sigma), default=name)
+        return loading.choose_model(nearest, channels, sigma, quality)

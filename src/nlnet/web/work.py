@@ -28,7 +28,6 @@ from nlnet.images import ImageFile, WritingOptions
 from nlnet.images.content import Source, TooLargeError
 from nlnet.images.formats import read_source
 from nlnet.images.raw_files import raw_kind
-from nlnet.model.loading import choose_model
 from nlnet.model.model import Model
 from nlnet.progress import Progress
 from nlnet.web import output
@@ -241,8 +240,7 @@ def _network_for(page: ImageFile, settings: Settings, catalog: Catalog) -> Netwo
     threads = os.cpu_count() or 1
 
     def choose(sigma: float) -> Model:
-        asked = catalog.choose(str(settings.model), page.channels, sigma, settings.quality)
-        model = choose_model(asked, page.channels, sigma)
+        model = catalog.choose(str(settings.model), page.channels, sigma, settings.quality)
         shape = (page.channels, height, width)
         if least_memory(shape, model.config, threads) > _MAX_MEMORY:
             raise InputError(
