@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from nlnet import __version__
-from nlnet.cli.arguments import EXIT_ERROR, Parser, add_arguments
+from nlnet.cli.arguments import EXIT_ERROR, Parser
 from nlnet.cli.messages import error_line
 from nlnet.cli.streams import Terminated, orderly_end
 from nlnet.errors import NLNetError, cannot
@@ -70,7 +70,6 @@ def build_parser() -> Parser:
         "--version", action=_Version, nargs=0, help="print the version and what does the computing"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    parser.actions = []
     for name in _COMMANDS:
         command = importlib.import_module(f"nlnet.cli.{_MODULES.get(name, name)}")
         summary, _, rest = (command.__doc__ or "").partition(".\n\n")
@@ -82,7 +81,8 @@ def build_parser() -> Parser:
             epilog=f"examples:\n{examples}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        parser.actions += add_arguments(added, command.ARGUMENTS)
+        for add in command.ARGUMENTS:
+            add(added)
         added.set_defaults(run=command.run, command=name)
     parser.commands = commands.choices
     return parser

@@ -8,9 +8,9 @@ import dataclasses
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from nlnet.cli.messages import error_line
 from nlnet.defaults import MAX_PIXELS
@@ -34,13 +34,10 @@ class Parser(argparse.ArgumentParser):
 
     Attributes
     ----------
-    actions : list of argparse.Action
-        The arguments of all commands.
     commands : mapping
         The parsers of the commands, by their names.
     """
 
-    actions: list[argparse.Action]
     commands: Mapping[str, Parser]
 
     def error(self, message: str) -> NoReturn:
@@ -49,22 +46,8 @@ class Parser(argparse.ArgumentParser):
         sys.exit(EXIT_ERROR)
 
 
-class Argument(NamedTuple):
-    """What argparse is told about an argument."""
-
-    names: Sequence[str]
-    options: Mapping[str, Any]
-
-
-class Group(NamedTuple):
-    """Arguments that the help lists under a title of their own."""
-
-    title: str
-    arguments: Sequence[Argument]
-    text: str | None = None
-
-
-Arguments: TypeAlias = Sequence[Argument | Group]
+Argument: TypeAlias = Callable[[argparse._ActionsContainer], object]
+"""Adds itself to a parser, or to a group of one."""
 
 
 def argument(
@@ -94,24 +77,23 @@ def argument(
     names = [word for word in words if word.startswith("-")] or words[:1]
     if default is not None and "(default: " not in text:
         text += f" (default: {str(default).removesuffix('.0')})"
+    options: dict[str, Any] = {"type": parse, "default": default, **more}
     if len(words) > len(names):
-        more["metavar"] = words[-1]
+        options["metavar"] = words[-1]
     elif "choices" not in more:
-        return Argument(names, {"action": "store_true", "help": text})
-    return Argument(names, {"type": parse, "default": default, "help": text, **more})
+        options = {"action": "store_true"}
+    return lambda parser: parser.add_argument(*names, help=text, **options)
 
 
-def add_arguments(
-    parser: argparse._ActionsContainer, arguments: Arguments
-) -> Iterator[argparse.Action]:
-    """Add arguments to the parser of a command; yields what argparse makes of them."""
-    for each in arguments:
-        if isinstance(each, Group):
-            yield from add_arguments(
-                parser.add_argument_group(each.title, each.text), each.arguments
-            )
-        else:
-            yield parser.add_argument(*each.names, **each.options)
+def group(title: str, arguments: Sequence[Argument], text: str | None = None) -> Argument:
+    """Describe arguments that the help lists under a title of their own."""
+
+    def add(parser: argparse._ActionsContainer) -> None:
+        listed = parser.add_argument_group(title, text)
+        for each in arguments:
+            each(listed)
+
+    return add
 
 
 def made_of(kind: Callable[..., Kind], arguments: argparse.Namespace, **more: Any) -> Kind:

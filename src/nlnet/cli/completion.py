@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     parser = build_parser()
     models = _model_names()
-    for action in parser.actions:
+    for action in [each for command in parser.commands.values() for each in command._actions]:
         if action.dest == "model" and action.type is not Path:
             action.complete = _names_or_files(models)  # type: ignore[attr-defined]
         elif action.type is Path or action.dest in ("inputs", "output"):

@@ -14,10 +14,10 @@ from nlnet.cli.arguments import (
     OVERWRITE,
     SIGMA_TEXT,
     THREADS,
-    Arguments,
-    Group,
+    Argument,
     argument,
     byte_count,
+    group,
     made_of,
     positive,
     positive_number,
@@ -183,7 +183,7 @@ _MACHINE = (
     ),
 )
 
-ARGUMENTS: Arguments = (
+ARGUMENTS: tuple[Argument, ...] = (
     argument("inputs IN", "noisy images, folders of them, or patterns", nargs="+"),
     argument(
         "-o --output OUT",
@@ -206,7 +206,7 @@ ARGUMENTS: Arguments = (
     argument("--format F", "format for standard output, such as png (default: that of the input)"),
     argument("--json", "report in JSON, one line per file; on standard error with -o -"),
     WRITING,
-    Group(
+    group(
         "many files",
         (
             argument("--recursive", "include subfolders"),
@@ -219,11 +219,11 @@ ARGUMENTS: Arguments = (
             OVERWRITE,
         ),
     ),
-    Group(
+    group(
         "raw files",
         _RAW,
         "how LibRaw develops them; a DNG holds the denoised mosaic instead; in an output "
         "folder they become 16-bit TIFF files",
     ),
-    Group("machine", _MACHINE),
+    group("machine", _MACHINE),
 )

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import argparse
 
-from nlnet.cli.arguments import Arguments
+from nlnet.cli.arguments import Argument
 from nlnet.cli.messages import table
 from nlnet.defaults import FAMILIES
 
-ARGUMENTS: Arguments = ()
+ARGUMENTS: tuple[Argument, ...] = ()
 
 _SIGMAS = (15, 25, 50)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nlnet.cli.arguments import OVERWRITE, Group, argument, made_of, whole_number
+from nlnet.cli.arguments import OVERWRITE, argument, group, made_of, whole_number
 from nlnet.defaults import JPEG_QUALITY
 from nlnet.errors import FileError, InputError, reason_of, trying
 
@@ -127,7 +127,7 @@ def _color(text: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(text[1:]))
 
 
-WRITING = Group(
+WRITING = group(
     "output files",
     (
         argument(

@@ -133,8 +133,7 @@ class Sensor:
     @classmethod
     def of(cls, source: Source, raw: rawpy.RawPy) -> Sensor:
         """Read the mosaic; refuse kinds of sensors that are not supported by their names."""
-        indices = _filter_array(source, raw)
-        pattern = None if indices is None else _pattern(source, raw, indices)
+        indices, pattern = _color_filters(source, raw)
         visible = raw.raw_image_visible
         if min(visible.shape) < SMALLEST_SIDE:
             raise InputError(
@@ -142,7 +141,7 @@ class Sensor:
                 f"at least {SMALLEST_SIDE}x{SMALLEST_SIDE}."
             )
         levels = np.asarray(raw.black_level_per_channel)
-        black = levels[np.zeros((2, 2), int) if indices is None else indices]
+        black = levels[indices]
         white = float(raw.white_level) - min(levels)
         if white <= 0:
             raise FileError(f"Cannot read {source.name!r}: its white level is below black.")
@@ -175,8 +174,13 @@ class Sensor:
         return float(np.sqrt(gain * self.white / 4 + read**2))
 
 
-def _filter_array(source: Source, raw: rawpy.RawPy) -> npt.NDArray[np.uint8] | None:
-    """Return LibRaw's numbers of the colors of the first 2x2 visible pixels, None for no colors."""
+def _color_filters(
+    source: Source, raw: rawpy.RawPy
+) -> tuple[npt.NDArray[np.int64], Pattern | None]:
+    """Return LibRaw's numbers of the colors of the first 2x2 visible pixels, and their pattern.
+
+    A sensor without colors has no pattern, and number 0 everywhere.
+    """
     import rawpy
 
     if raw.raw_type != rawpy.RawType.Flat:
@@ -186,21 +190,17 @@ def _filter_array(source: Source, raw: rawpy.RawPy) -> npt.NDArray[np.uint8] | N
     if array is None:
         raise _refused(source, "has an unknown color filter array")
     if raw.num_colors == 1:
-        return None
+        return np.zeros((2, 2), np.int64), None
     if array.shape != (2, 2):
         kind = {(6, 6): "an X-Trans"}.get(array.shape, f"a {array.shape[0]}x{array.shape[1]}")
         raise _refused(source, f"has {kind} color filter array")
-    sizes = raw.sizes
-    return np.roll(array, (-sizes.top_margin, -sizes.left_margin), axis=(0, 1))
-
-
-def _pattern(source: Source, raw: rawpy.RawPy, indices: npt.NDArray[np.uint8]) -> Pattern:
+    shift = -raw.sizes.top_margin, -raw.sizes.left_margin
+    indices = np.roll(array, shift, axis=(0, 1)).astype(np.int64)
     letters = raw.color_desc.decode("ascii", "replace")
     (a, b), (c, d) = [["RGB".find(letters[index]) for index in row] for row in indices]
-    pattern = ((a, b), (c, d))
-    if not is_bayer(pattern):
+    if not is_bayer(pattern := ((a, b), (c, d))):
         raise _refused(source, f"has filters of the colors {letters}, but no Bayer pattern")
-    return pattern
+    return indices, pattern
 
 
 def _refused(source: Source, what: str) -> InputError:

@@ -17,21 +17,14 @@ from nlnet.images import ImageFile, WritingOptions
 from nlnet.images.formats import Format, format_of
 from nlnet.images.png import PngCodec
 
-MEDIA_TYPES = {
-    ".png": "image/png",
+_PLAIN_NAMES = ("png", "webp", "avif", "jxl", "fits", "gif", "bmp")
+MEDIA_TYPES = {f".{name}": f"image/{name}" for name in _PLAIN_NAMES} | {
     ".jpg": "image/jpeg",
     ".tif": "image/tiff",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-    ".jxl": "image/jxl",
-    ".fits": "image/fits",
-    ".gif": "image/gif",
-    ".bmp": "image/bmp",
     ".pgm": "image/x-portable-graymap",
     ".ppm": "image/x-portable-pixmap",
     ".pnm": "image/x-portable-anymap",
-    ".npy": "application/octet-stream",
-    ".npz": "application/octet-stream",
+    **dict.fromkeys((".npy", ".npz"), "application/octet-stream"),
 }
 """The formats that come back, each by the suffix of its files."""
 

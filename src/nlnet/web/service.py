@@ -99,12 +99,7 @@ class Service:
             )
             for name, model in self.catalog.models.items()
         ]
-        limits = schema.LimitsInfo(
-            formats=_readable(),
-            upload_bytes=self.limits.upload_bytes,
-            pixels=self.limits.pixels,
-            job_seconds=self.limits.job_seconds,
-        )
+        limits = schema.LimitsInfo(formats=_readable(), **dataclasses.asdict(self.limits))
         return schema.Offers(models=models, noises=list(NOISES), limits=limits)
 
     async def health(self) -> schema.Health:
