@@ -23,7 +23,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from nlnet import __version__
 from nlnet.cli.arguments import EXIT_ERROR, Parser
@@ -59,13 +59,7 @@ class _Version(argparse.Action):
 
 def build_parser() -> Parser:
     """Return the parser of the whole command line."""
-    description, _, examples = (__doc__ or "").partition(_EXAMPLES)
-    parser = Parser(
-        prog="nlnet",
-        description=description,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="nlnet", **_help_of(__doc__ or ""))
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and what does the computing"
     )
@@ -73,19 +67,20 @@ def build_parser() -> Parser:
     for name in _COMMANDS:
         command = importlib.import_module(f"nlnet.cli.{_MODULES.get(name, name)}")
         summary, _, rest = (command.__doc__ or "").partition(".\n\n")
-        description, _, examples = rest.partition(_EXAMPLES)
-        added = commands.add_parser(
-            name,
-            help=summary[:1].lower() + summary[1:],
-            description=description,
-            epilog=f"examples:\n{examples}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        added = commands.add_parser(name, help=summary[:1].lower() + summary[1:], **_help_of(rest))
         for add in command.ARGUMENTS:
             add(added)
         added.set_defaults(run=command.run, command=name)
     parser.commands = commands.choices
     return parser
+
+
+def _help_of(text: str) -> dict[str, Any]:
+    """Return what argparse is told of a docstring."""
+    description, _, examples = text.partition(_EXAMPLES)
+    as_it_is = argparse.RawDescriptionHelpFormatter
+    epilog = f"examples:\n{examples}"
+    return {"description": description, "epilog": epilog, "formatter_class": as_it_is}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -115,21 +115,19 @@ def orderly_end() -> Iterator[None]:
         yield
         return
     numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-    before = {
-        number: signal.getsignal(number)
-        for number in numbers
-        if signal.getsignal(number) == signal.SIG_DFL
-    }
+    numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)
+        restore()
         raise Terminated(number)
 
-    for number in before:
+    def restore() -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in numbers:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        restore()

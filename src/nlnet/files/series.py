@@ -52,11 +52,8 @@ def axes_of(first: ImageFile, count: int) -> dict[str, int]:
     If its description says nothing, or something that does not fit, there is one axis, ``pages``.
     """
     tags = None if first.metadata is None else first.metadata.tags
-    text = (
-        (b"" if tags is None else tags.data(DESCRIPTION) or b"")
-        .decode("utf-8", "replace")
-        .strip("\0 ")
-    )
+    data = (tags and tags.data(DESCRIPTION)) or b""
+    text = data.decode("utf-8", "replace").strip("\0 ")
     axes: dict[str, int] = {}
     if "<OME" in text:
         sizes = {name: int(size) for name, size in re.findall(r'\bSize([TCZ])="(\d+)"', text)}

@@ -173,9 +173,9 @@ def _jfif(metadata: Metadata) -> _Segment:
 
 def _segments_of(metadata: Metadata, channels: int) -> list[_Segment]:
     segments = []
-    if metadata.exif is not None and fits_segment(metadata.exif):
+    if metadata.exif is not None and fits_segment(len(metadata.exif)):
         segments.append(_Segment(_APP + 1, EXIF + metadata.exif))
-    if metadata.xmp is not None and fits_segment(metadata.xmp):
+    if metadata.xmp is not None and fits_segment(len(metadata.xmp)):
         segments.append(_Segment(_APP + 1, _XMP + metadata.xmp))
     profile = metadata.profile_for(channels)
     if profile is not None:

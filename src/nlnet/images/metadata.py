@@ -185,7 +185,9 @@ class Metadata:
         if self.animation is not None:
             lost.append("how long its frames are shown")
         if target == "JPEG":
-            lost += self._too_long()
+            sizes = {"EXIF": len(self.exif or b""), "XMP": len(self.xmp or b"")}
+            found = [(name, size) for name, size in sizes.items() if not fits_segment(size)]
+            lost += [f"{name} (of {size} bytes)" for name, size in found]
         return lost
 
     @property
@@ -210,15 +212,7 @@ class Metadata:
         inner = self.exif_tags.entries.get(EXIF_DIRECTORY)
         return inner is not None and MAKER_NOTE in (inner.directory or {})
 
-    def _too_long(self) -> list[str]:
-        sizes = {"EXIF": self.exif, "XMP": self.xmp}
-        return [
-            f"{name} (of {len(data)} bytes)"
-            for name, data in sizes.items()
-            if data is not None and not fits_segment(data)
-        ]
 
-
-def fits_segment(data: bytes) -> bool:
+def fits_segment(size: int) -> bool:
     """Tell whether EXIF or XMP fits into one segment of a JPEG file, with what marks it there."""
-    return len(data) <= LARGEST_SEGMENT - 32
+    return size <= LARGEST_SEGMENT - 32

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyvips
-from pyvips import GValue
 
 from nlnet.arrays import Array
 from nlnet.errors import FileError
@@ -100,7 +99,7 @@ class AvifCodec(VipsCodec):
         # There are no gray images, so a profile for them has no place either.
         fields = {"icc": metadata.profile_for(3), "xmp": metadata.xmp, "exif": metadata.exif}
         kept = {kind: data for kind, data in fields.items() if data is not None}
-        joined = libvips.to_vips(image.bands, image.channels).copy()
+        joined = to_vips(image.bands, image.channels).copy()
         for kind, data in kept.items():
             prefix = exif.PREFIX if kind == "exif" else b""
             joined.set_type(pyvips.GValue.blob_type, _FIELDS[kind], prefix + data)
@@ -114,9 +113,7 @@ class AvifCodec(VipsCodec):
 
     def _with_exif(self, encoded: bytes, given: bytes) -> bytes:
         """Replace the EXIF that libvips has rewritten by the original, if it fits there."""
-        found: bytes = libvips.get_field(
-            self.load(Source(self.name, data=encoded)), "exif-data", b""
-        )
+        found: bytes = get_field(self.load(Source(self.name, data=encoded)), "exif-data", b"")
         written = found.removeprefix(exif.PREFIX)
         # The file itself says how to turn the pixels.
         wanted = exif.set_upright(given)
@@ -191,7 +188,7 @@ class GifCodec(VipsCodec):
             delays, loop = (first and first.animation) or ((), 0)
             if len(delays) != len(pages):
                 delays = (_DELAY,) * len(pages)
-            frames.set_type(GValue.gint_type, "page-height", pages[0].pixels.shape[0])
-            frames.set_type(GValue.array_int_type, "delay", list(delays))
-            frames.set_type(GValue.gint_type, "loop", loop)
+            frames.set_type(pyvips.GValue.gint_type, "page-height", pages[0].pixels.shape[0])
+            frames.set_type(pyvips.GValue.array_int_type, "delay", list(delays))
+            frames.set_type(pyvips.GValue.gint_type, "loop", loop)
         return self.save(frames, keep="none")

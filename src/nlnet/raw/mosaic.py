@@ -136,11 +136,9 @@ def denoise_mosaic(
         colors = run(interpolate(padded, pattern, phase), sigma, number * share, share)
         color[row::2, column::2] = colors[pattern[row][column]] - colors.mean(axis=0)
     del padded
-    sigma = math.sqrt(sum(balance[site] ** 2 for row in pattern for site in row) / 4) * max(
-        luma, 1.0
-    )
+    sigma = math.sqrt(sum(balance[site] ** 2 for row in pattern for site in row) / 4)
     stable -= color
-    restored = run(stable, sigma, _COLOR_SHARE, 1 - _COLOR_SHARE)
+    restored = run(stable, sigma * max(luma, 1.0), _COLOR_SHARE, 1 - _COLOR_SHARE)
     del stable
     restored += color
     scale_sites(restored, pattern, [1 / factor for factor in balance])
