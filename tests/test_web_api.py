@@ -297,7 +297,7 @@ def test_uploads_never_touch_the_disk(client: TestClient, monkeypatch: pytest.Mo
 
 def test_an_image_too_wide_for_the_memory(gray_model: Model, color_model: Model) -> None:
     with client_of([gray_model, color_model]) as client:
-        wide = encode(ImageFile(np.zeros((6, 1_000_000, 3), np.uint8)), ".png")
+        wide = encode(ImageFile(np.zeros((6, 2_000_000, 3), np.uint8)), ".png")
         assert "turn it by 90 degrees" in told(post(client, wide, sigma="20"), 422)
 
 

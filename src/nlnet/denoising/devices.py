@@ -10,15 +10,12 @@ import numpy.typing as npt
 from nlnet.arrays import Box
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.progress import Report, part
 
 if TYPE_CHECKING:
     import torch
 
 CPU = "cpu"
 _OTHERS = ("cuda", "mps", "xpu")
-_MATCHING_SHARE = 0.5
-"""Share of the time that matching takes, for progress."""
 
 
 def check_device(name: str) -> None:
@@ -28,11 +25,7 @@ def check_device(name: str) -> None:
 
 
 def denoise_on_device(
-    noisy: npt.NDArray[np.float32],
-    model: Model,
-    device: str,
-    box: Box | None,
-    report: Report,
+    noisy: npt.NDArray[np.float32], model: Model, device: str, box: Box | None
 ) -> npt.NDArray[np.float32]:
     """Denoise (C, H, W) planes, whose noise is that of the model, on a device of torch.
 
@@ -44,8 +37,13 @@ def denoise_on_device(
     target = _find_device(device)
     import torch
 
+    from nlnet.torch import NLNet
+
     try:
-        return run_on(target, noisy, model, box, report)
+        network = NLNet.from_model(model, box=box, backend="plain").to(target)
+        with torch.inference_mode():
+            images = torch.from_numpy(noisy).to(target)
+            return np.asarray(network(images.unsqueeze(0))[0].cpu())
     except torch.OutOfMemoryError as error:
         raise InputError(
             f"The device {device!r} has too little memory for an image of "
@@ -83,34 +81,3 @@ def torch_device(name: str) -> torch.device:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"The device {name!r} cannot be used: {reason}.") from error
     return device
-
-
-def run_on(
-    device: torch.device,
-    noisy: npt.NDArray[np.float32],
-    model: Model,
-    box: Box | None,
-    report: Report,
-) -> npt.NDArray[np.float32]:
-    """Run the network in plain torch operations on any device, the CPU included."""
-    import torch
-
-    from nlnet.torch import NLNet
-
-    network = NLNet.from_model(model, box=box, backend="plain").to(device)
-    count = model.config.stages
-    with torch.inference_mode():
-        report(0.0)
-        images = torch.from_numpy(noisy).to(device)
-        planes = network.to_working_planes(images.unsqueeze(0))
-        groups = network.find_groups(planes)
-        stages_report = part(report, _MATCHING_SHARE, 1 - _MATCHING_SHARE)
-        stages_report(0.0)
-        estimate = planes
-        for stage in range(count):
-            last = stage + 1 == count
-            estimate = network.run(estimate, planes, groups, stage, stage + 1, project_last=last)
-            stages_report((stage + 1) / count)
-        estimate = network.refine(estimate, planes, sigmas=None)
-        denoised: npt.NDArray[np.float32] = network.from_working_planes(estimate)[0].cpu().numpy()
-    return denoised

@@ -21,7 +21,7 @@ from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
 from nlnet.noise.record import Noise, White
 from nlnet.noise.stabilisation import engine_noise
-from nlnet.progress import Report, ignore
+from nlnet.progress import Report
 
 LOW_TILES = (32, 16, 8)
 """Heights of tiles for less memory than those of the engine's own choice take."""
@@ -159,7 +159,7 @@ class Network:
             model = models[scale]
             assert model is not None
             model = model if scale == 0 else model.without_refinement()
-            return denoise_on_device(planes, model, self.device, box, ignore)
+            return denoise_on_device(planes, model, self.device, box)
 
         return run
 
