@@ -148,7 +148,7 @@ def sweep(
     rows = [engine.rows(address(each), *each.strides) for each in (noisy, denoised)]
     threads = threads_for(noisy[0].size, threads)
     task = engine.denoise_task(*noisy.shape[1:], *rows, *(box or NO_BOX), threads, tile_rows)
-    Job("denoise", network, task, (noisy, denoised)).run(threads, progress)
+    Job("denoise", network.handle, task, (noisy, denoised)).run(threads, progress)
     return denoised
 
 

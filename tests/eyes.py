@@ -47,7 +47,7 @@ def look(eye: Eye, tiles: np.ndarray, threads: int = 2) -> np.ndarray:
     maps = np.empty((count, eye.config.outputs, height // unit, width // unit), np.float32)
     where = checked_address("tiles", tiles, tiles.shape, np.float32), address(maps)
     task = load().look_task(count, height, width, channels, threads, *where)
-    Job("look", prepare_eye(eye), task, (tiles, maps)).run(threads)
+    Job("look", prepare_eye(eye).handle, task, (tiles, maps)).run(threads)
     return maps
 
 

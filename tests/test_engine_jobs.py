@@ -167,7 +167,7 @@ def test_a_job_keeps_alive_what_it_works_on():
     groups = np.empty((1, 40, 50, 8, 2), np.int8)
     config = NetworkConfig(stages=1)
     task = load().match_task(1, 40, 50, images.ctypes.data, groups.ctypes.data, 1)
-    job = Job("match", prepare_blank(config), task, (images, groups))
+    job = Job("match", prepare_blank(config).handle, task, (images, groups))
     references = sys.getrefcount(images)
     del job
     assert sys.getrefcount(images) < references

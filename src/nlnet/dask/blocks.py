@@ -20,7 +20,7 @@ import numpy as np
 from dask.array.overlap import overlap, trim_internal
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.dask.chunks import computed_apart, merge_small, whole_chunks
+from nlnet.dask.chunks import LazyPages, merge_small, whole_chunks
 from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.work import Work
 from nlnet.denoising.plan import Plan
@@ -34,33 +34,23 @@ Input: TypeAlias = tuple[da.Array | None, Sequence[int]]
 
 
 def denoise_chunks(
-    array: da.Array,
-    plans: da.Array,
-    work: Work,
-    scales: int,
-    scale: int = 0,
-    hidden: da.Array | None = None,
-    maps: da.Array | None = None,
+    pages: LazyPages, plans: da.Array, work: Work, scales: int, scale: int = 0
 ) -> da.Array:
     """Denoise pages at one scale, after the smaller ones.
 
     Parameters
     ----------
-    array : dask array
-        The pages, at this scale.
+    pages : LazyPages
+        The pages, at this scale. At smaller scales, pixels that are left out are all NaN; with maps
+        of sigma, there is one scale.
     plans : dask array
-        A plan for each page, chunked as the first axes of `array`.
+        A plan for each page, chunked as the first axes of the pages.
     work : Work
         How to do it.
     scales : int
         The number of scales that a page may need.
     scale : int
         0 for the full size, 1 for half of it, and so on.
-    hidden : dask array, optional
-        Which pixels are left out, of the shape of the pages and (H, W); so is NaN. At smaller
-        scales they are all NaN.
-    maps : dask array, optional
-        Maps of sigma, of the same shape; then there is one scale.
 
     Returns
     -------
@@ -68,7 +58,7 @@ def denoise_chunks(
         Of the same shape, dtype and chunks: the pages without noise; at smaller scales, what that
         has changed.
     """
-    smaller = scale + 1 < scales
+    array, smaller = pages.values, scale + 1 < scales
     # Chunks are halved on their own, and what is enlarged is not exact in the outermost pixels.
     unit = max(2, work.config.unit) if smaller else work.config.unit
     halo = unit * -(-(work.config.reach + (2 if smaller else 0)) // unit)
@@ -81,15 +71,14 @@ def denoise_chunks(
     rows, columns = (axis % array.ndim for axis in work.layout.image_axes)
     change = None
     if smaller:
-        roomy = [_rechunked(each, own, chunks) for each, own in ((array, axes), (hidden, pixels))]
-        change = _coarse_change(roomy[0], roomy[1], plans, work, scales, scale)
+        change = _coarse_change(pages, chunks, plans, work, scales, scale)
     # A single chunk has no neighbors, and may be smaller than the halo.
     depth = {axis: halo if len(chunks[axis]) > 1 else 0 for axis in (rows, columns)}
     if change is not None:
         change = _with_halo(change, axes, {axis: length // 2 for axis, length in depth.items()})
     inputs = [
-        (hidden, pixels),
-        (maps, pixels),
+        (pages.hidden, pixels),
+        (pages.maps, pixels),
         (da.arange(array.shape[rows]), (rows,)),
         (da.arange(array.shape[columns]), (columns,)),
     ]
@@ -100,29 +89,25 @@ def denoise_chunks(
 
 
 def _coarse_change(
-    roomy: da.Array,
-    hidden: da.Array | None,
+    pages: LazyPages,
+    chunks: Sequence[tuple[int, ...]],
     plans: da.Array,
     work: Work,
     scales: int,
     scale: int,
 ) -> da.Array:
-    """Return what denoising changes at half the size; its chunks are half of those of `roomy`."""
-    chunks = list(roomy.chunks)
+    """Return what denoising changes at half the size, of which the chunks are half of these."""
+    halves = list(chunks)
     for axis in work.layout.image_axes:
-        chunks[axis] = tuple(length // 2 for length in chunks[axis])
+        halves[axis] = tuple(length // 2 for length in chunks[axis])
     # Computed apart, so that no chunk waits in memory until the smaller scales are done.
-    left_out = None if hidden is None else computed_apart(hidden)
-    axes = range(roomy.ndim)
-    inputs = [
-        (computed_apart(roomy), axes),
-        (left_out, work.layout.pixel_axes),
-        (plans, axes[: plans.ndim]),
-    ]
-    half = map_pages(
-        _halve_block, inputs, tuple(chunks), np.dtype(np.float32), work=work, scale=scale + 1
-    )
-    return denoise_chunks(half, plans, work, scales, scale + 1)
+    given, axes = pages.apart(), range(len(chunks))
+    pairs = ((given.values, axes), (given.hidden, work.layout.pixel_axes))
+    inputs = [(_rechunked(each, own, chunks), own) for each, own in pairs]
+    inputs.append((plans, axes[: plans.ndim]))
+    more = {"work": work, "scale": scale + 1}
+    half = map_pages(_halve_block, inputs, tuple(halves), np.dtype(np.float32), **more)
+    return denoise_chunks(LazyPages(half), plans, work, scales, scale + 1)
 
 
 def map_with_halo(

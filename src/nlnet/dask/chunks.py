@@ -7,7 +7,7 @@ import itertools
 import math
 import uuid
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import dask.array as da
 import numpy as np
@@ -89,6 +89,21 @@ class Layout:
         return cast(da.Array, whole.rechunk(chunks))
 
 
+class LazyPages(NamedTuple):
+    """Pages as dask arrays, and what lies beside their pixels, chunked alike."""
+
+    values: da.Array
+    """The pages."""
+    hidden: da.Array | None = None
+    """Which pixels are left out, of the shape of the pages and (H, W); so is NaN."""
+    maps: da.Array | None = None
+    """Maps of sigma, of the same shape."""
+
+    def apart(self) -> LazyPages:
+        """Return the same with tasks of its own, so that chunks are computed twice, not kept."""
+        return LazyPages._make(each if each is None else _computed_apart(each) for each in self)
+
+
 def layout_of(array: da.Array, stacked: object, channel_axis: int | None) -> Layout:
     """Return the layout of a dask array; parameters as for `nlnet.dask.denoise`.
 
@@ -154,8 +169,7 @@ def whole_chunks(lengths: Sequence[int], unit: int) -> tuple[int, ...]:
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 
 
-def computed_apart(array: da.Array) -> da.Array:
-    """Return the same array with tasks of its own, so that chunks are computed twice, not kept."""
+def _computed_apart(array: da.Array) -> da.Array:
     tasks = dict(array.__dask_graph__())
     if not all(
         isinstance(task, np.ndarray) or hasattr(task, "substitute") for task in tasks.values()

@@ -16,7 +16,7 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.dask.blocks import denoise_chunks, map_with_halo
-from nlnet.dask.chunks import layout_of, merge_small
+from nlnet.dask.chunks import LazyPages, layout_of, merge_small
 from nlnet.dask.masks import take_map, take_mask
 from nlnet.dask.pages import PagesRequest, plan_pages
 from nlnet.dask.work import Work
@@ -153,60 +153,45 @@ def denoise(
         along=along,
         warns=True,
     )
-    plans = plan_pages(values, asked, layout, hidden, maps)
+    pages = LazyPages(values, hidden, maps)
+    plans = plan_pages(pages, asked, layout)
     work = Work.of(layout, model, quality, strength, threads, max_memory, device)
-    denoised = denoise_pages(values, plans, work, asked.scales, along, hidden, maps)
+    denoised = denoise_pages(pages, plans, work, asked.scales, along)
     return denoised if own is None else cast(da.Array, da.ma.masked_array(denoised, mask=own))
 
 
 def denoise_pages(
-    array: da.Array,
-    plans: da.Array,
-    work: Work,
-    scales: int,
-    along: int | None,
-    hidden: da.Array | None = None,
-    maps: da.Array | None = None,
+    pages: LazyPages, plans: da.Array, work: Work, scales: int, along: int | None
 ) -> da.Array:
     """Denoise pages for which there are plans, or will be when they are computed.
 
     Parameters
     ----------
-    array : dask array
-        As for :func:`denoise`.
+    pages : LazyPages
+        The pages.
     plans : dask array
-        A `Plan` for each page, chunked as the first axes of `array`.
+        A `Plan` for each page, chunked as the first axes of the pages.
     work : Work
         How to do it.
     scales : int
         At how many scales noise may have to be removed: 1 unless it may be camera noise.
     along : int or None
         The axis along which pages are neighbors.
-    hidden : dask array, optional
-        Which pixels are left out, of the shape of the pages and (H, W).
-    maps : dask array, optional
-        Maps of sigma, of the same shape.
     """
     if along is not None:
-        return denoise_along(array, plans, work, along, hidden, maps)
+        return _denoise_along(pages, plans, work, along)
     # As many as noise at all scales would need.
     possible = scales_of(engine_noise(Camera.even(1.0, (1.0,) * SCALES)), work.layout.shape)
-    return denoise_chunks(array, plans, work, min(scales, possible), hidden=hidden, maps=maps)
+    return denoise_chunks(pages, plans, work, min(scales, possible))
 
 
 RUN = 16
 """Pages of a run, if chunks are smaller: its neighbors are half as many again."""
 
 
-def denoise_along(
-    array: da.Array,
-    plans: da.Array,
-    work: Work,
-    along: int,
-    hidden: da.Array | None = None,
-    maps: da.Array | None = None,
-) -> da.Array:
-    """Denoise pages that are neighbors along an axis; other parameters as for `denoise_chunks`."""
+def _denoise_along(pages: LazyPages, plans: da.Array, work: Work, along: int) -> da.Array:
+    """Denoise pages that are neighbors along an axis."""
+    array = pages.values
     chunks = list(array.chunks)
     chunks[along] = merge_small(chunks[along], RUN)
     depth = {along: REACH if len(chunks[along]) > 1 else 0}
@@ -214,9 +199,9 @@ def denoise_along(
         chunks[axis], depth[axis % array.ndim] = window_sides(length)
     if work.layout.channel_axis is not None:
         chunks[work.layout.channel_axis] = (work.layout.shape[0],)
-    pixels = work.layout.pixel_axes
+    beside = [(each, work.layout.pixel_axes) for each in (pages.hidden, pages.maps)]
     numbers, last = da.arange(array.shape[along]), array.shape[along] - 1
-    inputs = [(hidden, pixels), (maps, pixels), (numbers, (along,)), (plans, range(plans.ndim))]
+    inputs = [*beside, (numbers, (along,)), (plans, range(plans.ndim))]
     return map_with_halo(
         _denoise_run, array, inputs, (), chunks, depth, work=work, along=along, last=last
     )

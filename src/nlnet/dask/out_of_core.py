@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.dask.chunks import block_sides
+from nlnet.dask.chunks import LazyPages, block_sides
 from nlnet.dask.denoising import RUN, denoise_pages
 from nlnet.dask.pages import PagesRequest, from_known, plan_pages
 from nlnet.dask.schedulers import Scheduler
@@ -77,7 +77,7 @@ def denoise_volume(
         plans = _find_plans(array, volume, scheduler, unfinished, along)
         every = plans.ravel().tolist()
         scales = SCALES if any(isinstance(plan.noise, Camera) for plan in every) else 1
-        denoised = denoise_pages(array, from_known(plans, array), work, scales, along)
+        denoised = denoise_pages(LazyPages(array), from_known(plans, array), work, scales, along)
         scheduler.compute(_written(denoised, unfinished), progress)
     unclipped = sum(plan.unclipped for plan in every)
     return Findings(
@@ -107,7 +107,7 @@ def _find_plans(
         noise_axis=volume.noise_axis if settings.noise_axis is None else settings.noise_axis,
         along=along,
     )
-    found = _compute_whole(plan_pages(array, asked, volume.layout), scheduler)
+    found = _compute_whole(plan_pages(LazyPages(array), asked, volume.layout), scheduler)
     if unfinished is not None:
         unfinished.keep_plans(found.ravel().tolist())
     return found

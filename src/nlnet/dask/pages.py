@@ -12,7 +12,7 @@ import numpy as np
 from dask.delayed import delayed
 
 from nlnet.arrays import Array
-from nlnet.dask.chunks import Layout, computed_apart
+from nlnet.dask.chunks import Layout, LazyPages
 from nlnet.dask.estimation import lazy_scalar, sample_planes
 from nlnet.dask.masks import extremes
 from nlnet.denoising.image import unclipped_warning
@@ -74,26 +74,19 @@ class PagesRequest:
         return clip is None or (clip and data_range is not None)
 
 
-def plan_pages(
-    array: da.Array,
-    asked: PagesRequest,
-    layout: Layout,
-    hidden: da.Array | None = None,
-    maps: da.Array | None = None,
-) -> da.Array:
-    """Return a plan for each page, chunked as the first axes of the array.
+def plan_pages(pages: LazyPages, asked: PagesRequest, layout: Layout) -> da.Array:
+    """Return a plan for each page, chunked as the first axes of the pages.
 
     Values are looked at when it is computed, and then once more for the denoising: otherwise all
-    chunks would wait in memory until the last of them has been looked at. `hidden` are pixels that
-    are left out, of the shape of the pages and (H, W); those of every page are counted. `maps` are
-    maps of sigma, of the same shape.
+    chunks would wait in memory until the last of them has been looked at. Pixels that are left out
+    are counted for every page.
 
     Raises
     ------
     InputError
         If the array or the request cannot be used.
     """
-    leading = layout.pages
+    array, leading = pages.values, layout.pages
     sigmas = sigma_of_pages(asked.sigma, leading)
     for sigma in sigmas.ravel():
         asked.request.check(sigma, array.dtype)
@@ -102,14 +95,13 @@ def plan_pages(
     groups = groups_of_pages(leading, asked.noise_axis, per_page=asked.per_page or asked.mapped)
     if 0 in leading:
         return from_known(np.empty(leading, object), array)
-    copy = computed_apart(array)
-    hidden, maps = (each if each is None else computed_apart(each) for each in (hidden, maps))
+    copy, hidden, maps = pages.apart()
 
-    def sample(index: tuple[int, ...], *, estimates: bool, pages: int = 1) -> Any:
+    def sample(index: tuple[int, ...], *, estimates: bool, count: int = 1) -> Any:
         left_out = None if hidden is None else hidden[index]
         planes = to_planes(copy[index], layout.channel_axis)
         missing = asked.along is not None
-        return sample_planes(planes, left_out, estimates=estimates, pages=pages, missing=missing)
+        return sample_planes(planes, left_out, estimates=estimates, pages=count, missing=missing)
 
     found = np.empty(leading, object)
     for group in np.unique(groups):
@@ -118,7 +110,7 @@ def plan_pages(
         if len(members) > 1:
             chosen = [members[number] for number in sampled_pages(len(members))]
             samples = [
-                sample(index, estimates=asked.estimates, pages=len(chosen)) for index in chosen
+                sample(each, estimates=asked.estimates, count=len(chosen)) for each in chosen
             ]
             common = delayed(_plan_together)(samples, sigmas.item(members[0]), asked.request)
         for index in members:

@@ -126,7 +126,7 @@ class EngineSample:
         asked = 0 if kind is None else KINDS.index(kind)
         given = self._given, engine.measures(*measures), asked, instruction_set(), count
         task = engine.estimate_task(*given, ctypes.pointer(found))
-        job = Job("estimate_noise", eye, task, (self, found))
+        job = Job("estimate_noise", eye.handle, task, (eye, self, found))
         job.run(count)
         if not found.looked:
             return found, None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from nlnet.engine.library import CANCELLED, DONE, IDLE, check_status, load
 from nlnet.engine.memory import call
@@ -24,24 +24,16 @@ _PIXELS_PER_THREAD = 2048
 """Below this, starting another thread takes longer than it saves."""
 
 
-class Runnable(Protocol):
-    """What jobs are made of: a network or an eye in the engine, or several."""
-
-    @property
-    def handle(self) -> Any:
-        """What the engine calls it."""
-
-
 def threads_for(pixels: int, threads: int | None) -> int:
     """Return how many threads to use for this number of pixels; None asks for all CPUs."""
     wanted = available_cpus() if threads is None else threads
     return max(1, min(wanted, pixels // _PIXELS_PER_THREAD))
 
 
-def memory_needed(maker: str, network: Runnable, task: ctypes.Structure) -> int:
+def memory_needed(maker: str, handle: Any, task: ctypes.Structure) -> int:
     """Return how many bytes of memory a job takes; parameters as for `Job`."""
     size = ctypes.c_size_t()
-    given = (network.handle, ctypes.byref(task), None, ctypes.byref(size), None)
+    given = (handle, ctypes.byref(task), None, ctypes.byref(size), None)
     check_status(getattr(load(), maker)(*given))
     return size.value
 
@@ -53,12 +45,12 @@ class Job:
     ----------
     maker : str
         The function of the engine that makes it.
-    network : Runnable
-        What runs.
+    handle : pointer
+        The network or eye that runs, or several networks.
     task : Structure
         What to do, as that function takes it.
-    arrays : sequence of objects
-        What the task has the addresses of: arrays and callbacks.
+    kept : sequence of objects
+        What the job has the addresses of: networks, arrays and callbacks.
     failures : list of exceptions, optional
         Where callbacks leave theirs; only for tasks that have callbacks.
     """
@@ -66,19 +58,18 @@ class Job:
     def __init__(
         self,
         maker: str,
-        network: Runnable,
+        handle: Any,
         task: ctypes.Structure,
-        arrays: Sequence[object],
+        kept: Sequence[object],
         *,
         failures: list[BaseException] | None = None,
     ) -> None:
         self._library = load()
-        self._kept = network, task, arrays
+        self._kept = handle, task, kept
         self._calls_back = failures is not None
         self._failures = [] if failures is None else failures
         self._handle = ctypes.c_void_p()
-        given = (network.handle, ctypes.byref(task))
-        self._memory = call(maker, *given, result=self._handle)
+        self._memory = call(maker, handle, ctypes.byref(task), result=self._handle)
         lock = threading.Lock()
         self._turn = threading.Condition(lock)  # for threads without a task that is ready
         self._news = threading.Condition(lock)  # for a main thread that does not work itself
@@ -104,7 +95,7 @@ class Job:
         def report(least: float = 0.0) -> None:
             """Tell the progress, if it has increased."""
             nonlocal told
-            share = max(least, self.share_done())
+            share = max(least, self._library.progress(self._handle))
             if progress is not None and share > told:
                 told = share
                 progress(share)
@@ -126,10 +117,6 @@ class Job:
             raise self._failures[0]
         check_status(self._library.failure(self._handle))
         report(1.0)
-
-    def share_done(self) -> float:
-        """Return the share of the work that is done."""
-        return float(self._library.progress(self._handle))
 
     def _start_helper(self) -> threading.Thread:
         helper = threading.Thread(target=self._help, name="nlnet engine")

@@ -50,15 +50,6 @@ class Place:
     change: npt.NDArray[np.float32] | None = None
 
 
-class _Networks:
-    """The networks of a removal, as the engine takes them."""
-
-    def __init__(self, networks: Sequence[EngineNetwork | None]) -> None:
-        handles = [None if each is None else each.handle.value for each in networks]
-        self.kept = networks
-        self.handle = (ctypes.c_void_p * SCALES)(*handles)
-
-
 class Removal:
     """What is to be removed from an image, and where the result goes.
 
@@ -117,7 +108,7 @@ class Removal:
     ) -> int:
         """Return the bytes that :meth:`run` takes on the CPU, besides image and result."""
         self._set_machine(threads, tile_rows)
-        return memory_needed("remove", _Networks(networks), self._task)
+        return memory_needed("remove", _handles(networks), self._task)
 
     def run(
         self,
@@ -152,7 +143,7 @@ class Removal:
         InputError
             If the image has values that are too large beside its noise, or is too small.
         """
-        task, kept = self._task, [self, target]
+        task, kept = self._task, [self, networks, target]
         failures: list[BaseException] = []
         self._set_machine(threads if elsewhere is None else 1, tile_rows)
         if callable(target):
@@ -164,14 +155,21 @@ class Removal:
         if elsewhere is not None:
             task.elsewhere = _running(elsewhere, task.channels, failures)
         calls_back = callable(target) or elsewhere is not None
-        several = _Networks(networks)
-        job = Job("remove", several, task, kept, failures=failures if calls_back else None)
+        job = Job(
+            "remove", _handles(networks), task, kept, failures=failures if calls_back else None
+        )
         job.run(task.threads, progress)
 
     def _set_machine(self, threads: int | None, tile_rows: int) -> None:
         pixels = int(self._task.height * self._task.width)
         self._task.threads = threads_for(pixels, threads)
         self._task.tile_rows = tile_rows
+
+
+def _handles(networks: Sequence[EngineNetwork | None]) -> Any:
+    """Return networks as the engine takes them."""
+    handles = (None if each is None else each.handle.value for each in networks)
+    return (ctypes.c_void_p * SCALES)(*handles)
 
 
 def scales_of(noise: EngineNoise, shape: tuple[int, ...]) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -121,24 +122,15 @@ def merge(
         )
     )
 
-    def merge_band(first: int) -> None:
-        task = load().merge_task(
-            height,
-            width,
-            channels,
-            len(neighbours),
-            checked_address("The page", noisy, shape, np.float32),
-            checked_address("The guide", guide, shape, np.float32),
-            structures,
-            first,
-            min(first + _BAND, height),
-            address(merged),
-            address(left),
-            address(removed),
-        )
-        _run("merge", task)
+    page = checked_address("The page", noisy, shape, np.float32)
+    given = page, checked_address("The guide", guide, shape, np.float32), structures
+    results = address(merged), address(left), address(removed)
 
-    in_threads(merge_band, range(0, height, _BAND), threads_for(noisy.size, threads))
+    def band(first: int, last: int) -> Any:
+        sizes = height, width, channels, len(neighbours)
+        return load().merge_task(*sizes, *given, first, last, *results)
+
+    _run_in_bands("merge", band, shape, threads)
     return merged, left, removed
 
 
@@ -159,22 +151,16 @@ def keep(noisy: Plane, merged: Plane, removed: Plane, least: float, threads: int
     channels, height, width = shape = noisy.shape
     kept = np.empty(shape, np.float32)
 
-    def keep_band(first: int) -> None:
-        task = load().keep_task(
-            height,
-            width,
-            channels,
-            least,
-            checked_address("The page", noisy, shape, np.float32),
-            checked_address("The average", merged, shape, np.float32),
-            checked_address("What is lost", removed, (height, width), np.float32),
-            first,
-            min(first + _BAND, height),
-            address(kept),
-        )
-        _run("keep", task)
+    given = (
+        checked_address("The page", noisy, shape, np.float32),
+        checked_address("The average", merged, shape, np.float32),
+        checked_address("What is lost", removed, (height, width), np.float32),
+    )
 
-    in_threads(keep_band, range(0, height, _BAND), threads_for(noisy.size, threads))
+    def band(first: int, last: int) -> Any:
+        return load().keep_task(height, width, channels, least, *given, first, last, address(kept))
+
+    _run_in_bands("keep", band, shape, threads)
     return kept
 
 
@@ -190,6 +176,20 @@ def in_threads(
 
 def _blocks(height: int, width: int) -> tuple[int, int]:
     return -(-height // BLOCK), -(-width // BLOCK)
+
+
+def _run_in_bands(
+    name: str,
+    band: Callable[[int, int], Any],
+    shape: tuple[int, ...],
+    threads: int | None,
+) -> None:
+    """Run the tasks of some rows each in several threads."""
+
+    def run(first: int) -> None:
+        _run(name, band(first, min(first + _BAND, shape[1])))
+
+    in_threads(run, range(0, shape[1], _BAND), threads_for(math.prod(shape), threads))
 
 
 def _run(name: str, task: ctypes.Structure) -> None:

@@ -32,7 +32,7 @@ def match(network: EngineNetwork, images: FloatArray, threads: int | None) -> Gr
         address(groups),
         threads_for(images.size, threads),
     )
-    Job("match", network, task, (images, groups)).run(task.threads)
+    Job("match", network.handle, task, (network, images, groups)).run(task.threads)
     return groups
 
 
@@ -103,7 +103,7 @@ class Run:
             self.threads,
         )
         self._kept = estimate, groups
-        Job("forward", network, self.task, (self,)).run(self.threads)
+        Job("forward", network.handle, self.task, (self,)).run(self.threads)
 
 
 class Gradients(NamedTuple):
@@ -130,7 +130,7 @@ def backward(run: Run, cotangent: FloatArray) -> Gradients:
         *map(address, (estimate, noisy, *of_stages)),
     )
     gradients = Gradients._make((*of_stages, estimate, noisy))
-    Job("backward", run.network, task, (run, cotangent, gradients)).run(run.threads)
+    Job("backward", run.network.handle, task, (run, cotangent, gradients)).run(run.threads)
     return gradients
 
 

@@ -70,9 +70,7 @@ def _load_net(path: str | os.PathLike[str]) -> Any:
     with trying(f"open {os.fspath(path)!r}"):
         data = io.BytesIO(Path(path).read_bytes())
     try:
-        content = scipy.io.loadmat(
-            data, struct_as_record=False, squeeze_me=True, variable_names=["net"]
-        )
+        content = scipy.io.loadmat(data, simplify_cells=True, variable_names=["net"])
     except Exception as error:  # SciPy raises whatever its parser stumbles over.
         raise ModelError("it is not a MATLAB v5 file, or a damaged one.") from error
     if "net" not in content:
@@ -80,24 +78,20 @@ def _load_net(path: str | os.PathLike[str]) -> Any:
     return content["net"]
 
 
-class _Struct:
+class _Struct(dict[str, Any]):
     """A struct of a MATLAB file; a field that is missing, or of another kind, is an error."""
 
     def __init__(self, value: Any) -> None:
-        self._value = _unwrap(value)
+        super().__init__(value if isinstance(value, dict) else {})
 
-    def __contains__(self, name: str) -> bool:
-        return hasattr(self._value, name)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self:
-            raise ModelError(f"it has no field {name!r} where one is expected.")
-        return _unwrap(getattr(self._value, name))
+    def __missing__(self, name: str) -> Any:
+        raise ModelError(f"it has no field {name!r} where one is expected.")
 
     def cells(self, name: str) -> list[Any]:
         value = self[name]
-        several = isinstance(value, np.ndarray) and value.dtype == object
-        return [_unwrap(item) for item in value.ravel()] if several else [value]
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            value = list(value)
+        return value if isinstance(value, list) else [value]  # a single cell is what it holds
 
     def text(self, name: str) -> str:
         return str(self[name])
@@ -107,13 +101,6 @@ class _Struct:
 
     def numbers(self, name: str) -> _Float64:
         return _numbers(self[name], name)
-
-
-def _unwrap(value: Any) -> Any:
-    """Open cells and arrays that hold a single thing; MATLAB nests them at will."""
-    while isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
-        value = value.item()
-    return value
 
 
 def _numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> _Float64:

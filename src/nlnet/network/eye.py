@@ -93,11 +93,7 @@ class Eye:
             raise ModelError(f"The eye has {len(self.layers)} layers, but must have {len(specs)}.")
         for spec, layer in zip(specs, self.layers, strict=True):
             for array, shape in zip(layer, (spec.weights, (spec.filters,)), strict=True):
-                if array.shape != shape or not np.isfinite(array).all():
-                    raise ModelError(
-                        f"An array of the eye's layer {spec.name} has shape {array.shape}, but "
-                        f"must have finite values of shape {shape}."
-                    )
+                layers.check_tensor(f"An array of the eye's layer {spec.name}", array, shape)
 
     def pack(self) -> bytes:
         """Return its parameter block, in float32; ``docs/engine.md`` has the layout."""

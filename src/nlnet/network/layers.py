@@ -101,6 +101,14 @@ def blocks(name: str, count: int, level: int, width: int) -> Iterator[LayerSpec]
         yield LayerSpec(second, "same", level, width, width, initial_scale=0.3)
 
 
+def check_tensor(name: str, tensor: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise ModelError unless a tensor has its shape and finite values."""
+    if tensor.shape != shape:
+        raise ModelError(f"{name} has shape {tensor.shape}, but must be {shape}.")
+    if not np.isfinite(tensor).all():
+        raise ModelError(f"{name} has values that are not finite.")
+
+
 def padded_levels(values: Sequence[int]) -> list[int]:
     """Return one number per level, with zeros for levels that are not there."""
     return [*values, *[0] * (MOST_LEVELS - len(values))]

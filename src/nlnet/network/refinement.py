@@ -129,13 +129,7 @@ class Refinement:
             odd = sorted(set(self.tensors) ^ set(wanted))
             raise ModelError(f"The refinement's tensors are not those of its layers: {odd[0]!r}.")
         for name, shape in wanted.items():
-            tensor = self.tensors[name]
-            if tensor.shape != shape:
-                raise ModelError(
-                    f"The refinement's {name} has shape {tensor.shape}, but must be {shape}."
-                )
-            if not np.isfinite(tensor).all():
-                raise ModelError(f"The refinement's {name} has values that are not finite.")
+            layers.check_tensor(f"The refinement's {name}", self.tensors[name], shape)
 
     def at(self, sigma: float) -> Refinement:
         """Return the refinement for noise of this standard deviation, on the 0-255 scale."""
