@@ -214,7 +214,7 @@ def changed(**values: Any) -> str:
         (first(octaves=[]), "must begin with 1"),
         (first(octaves=[1, 0]), "above 0"),
         (first(certainty=1.5), "certainty is 1.5"),
-        (first(levels=[]), "has 0 levels"),
+        (first(levels=[]), "is not one that"),
         (first_level(read=-1), "below 0"),
         (first_level(gain=float("inf")), "not finite"),
         (first_level(nodes=[[0, 1], [5, 2]]), "cannot have a curve"),

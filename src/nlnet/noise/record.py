@@ -216,6 +216,11 @@ class Photon(_Dependent):
     kind = "poisson"
     levels: tuple[Level, ...]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if any(isinstance(level, Nodes) for level in self.levels):
+            raise InputError("Noise of the kind 'poisson' cannot have a curve.")
+
     def __str__(self) -> str:
         gain, read, black = (self._each(name) for name in ("gain", "read", "black"))
         # A hundredth of a photon is nothing.

@@ -43,7 +43,7 @@ def from_json(text: str) -> Noise:
         return _READERS[values["format"]](values)
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError("The noise record is not one that `nlnet noise --json` writes.") from error
 
 
@@ -57,66 +57,58 @@ def _content(noise: Noise) -> dict[str, Any]:
     return {"levels": [vars(level) for level in noise.levels]}
 
 
+_KINDS: dict[object, type[Noise]] = {
+    each.kind: each for each in (NoNoise, White, Photon, Curve, Camera)
+}
+
+
 def _read(values: Mapping[str, Any]) -> Noise:
+    """Read a record of format 2: its kind, its certainty, and the fields of the kind's class."""
     rest = dict(values)
     kind, certainty = rest.pop("kind"), _number(rest.pop("certainty"))
     del rest["format"]
-    (content,) = rest.items()
-    name, given = content
-    wanted = {"none": "sigma", "white": "sigma", "camera": "strengths"}
-    if kind in ("poisson", "curve") and name == "levels":
-        return _with_levels(kind, [_level(level) for level in given], certainty)
-    if not isinstance(kind, str) or wanted.get(kind) != name:
-        raise _unknown(kind)
-    if name == "strengths":
-        return Camera(_floats(given), certainty=certainty)
-    return (White if kind == "white" else NoNoise)(_number(given), certainty=certainty)
+    ((name, content),) = rest.items()
+    made = _KINDS.get(kind if isinstance(kind, str) else None)
+    if made is None or name not in made.__dataclass_fields__:
+        raise InputError(
+            f"The kind of noise is {kind!r}, but must be one of {', '.join(map(str, _KINDS))}, "
+            "with what belongs to it."
+        )
+    read = {"sigma": _number, "strengths": _floats, "levels": _levels}[name]
+    return made(**{name: read(content), "certainty": certainty})
 
 
 def _read_first(values: Mapping[str, Any]) -> Noise:
     """Read a record of format 1, which had the same fields for every kind."""
     rest = dict(values)
     kind, sigma = rest.pop("kind"), rest.pop("sigma")
-    levels = [_first_level(level) for level in rest.pop("levels")]
-    octaves = [_number(value) for value in rest.pop("octaves")]
-    certainty = _number(rest.pop("certainty"))
-    if set(rest) != {"format"}:
-        raise ValueError("more than a record has")
+    levels, octaves = rest.pop("levels"), [_number(each) for each in rest.pop("octaves")]
+    for level in levels:
+        nodes = level.pop("nodes")
+        if nodes and level["gain"]:
+            raise InputError("Noise has both a curve and a gain, but must have one of them.")
+        if nodes:
+            level.clear()
+            level["nodes"] = nodes
     if kind in ("poisson", "curve"):
-        return _with_levels(kind, levels, certainty)
-    if len(levels) not in (1, 3):
-        raise InputError(f"Noise has {len(levels)} levels, but must have 1 or 3.")
-    if any(isinstance(level, Nodes) for level in levels):
+        return _read({"kind": kind, "levels": levels, **rest})
+    (level, *_) = _levels(levels)
+    if isinstance(level, Nodes):
         raise InputError(f"Noise of the kind {kind!r} cannot have a curve.")
+    sigma = float(level.sigma(0)) if sigma is None else _number(sigma)
+    if kind != "camera":
+        return _read({"kind": kind, "sigma": sigma, **rest})
     if not octaves or octaves[0] != 1 or min(octaves) <= 0:
         raise InputError("The octaves of noise must begin with 1 and be above 0.")
-    strength = float(levels[0].sigma(0)) if sigma is None else _number(sigma)
-    if kind == "white":
-        return White(strength, certainty=certainty)
-    if kind == "camera":
-        return Camera.even(strength, tuple(octaves), certainty)
-    if kind == "none":
-        return NoNoise(strength, certainty=certainty)
-    raise _unknown(kind)
+    even = Camera.even(sigma, tuple(octaves))
+    return _read({"kind": kind, "strengths": even.strengths, **rest})
 
 
 _READERS: dict[int, Callable[[Mapping[str, Any]], Noise]] = {1: _read_first, _FORMAT: _read}
 
 
-def _unknown(kind: object) -> InputError:
-    return InputError(
-        f"The kind of noise is {kind!r}, but must be one of none, white, poisson, curve, camera, "
-        "with what belongs to it."
-    )
-
-
-def _with_levels(kind: str, levels: Sequence[AnyLevel], certainty: float) -> Noise:
-    if kind == "curve":
-        return Curve(tuple(levels), certainty=certainty)
-    lines = tuple(level for level in levels if isinstance(level, Level))
-    if len(lines) < len(levels):
-        raise InputError(f"Noise of the kind {kind!r} cannot have a curve.")
-    return Photon(lines, certainty=certainty)
+def _levels(given: Sequence[Mapping[str, Any]]) -> tuple[AnyLevel, ...]:
+    return tuple(map(_level, given))
 
 
 def _level(values: Mapping[str, Any]) -> AnyLevel:
@@ -124,16 +116,6 @@ def _level(values: Mapping[str, Any]) -> AnyLevel:
         (nodes,) = values.values()
         return Nodes(tuple((_number(x), _number(sigma)) for x, sigma in nodes))
     return Level(**{name: _number(value) for name, value in values.items()})
-
-
-def _first_level(values: Mapping[str, Any]) -> AnyLevel:
-    rest = dict(values)
-    nodes = rest.pop("nodes")
-    if not nodes:
-        return _level(rest)
-    if rest["gain"]:
-        raise InputError("Noise has both a curve and a gain, but must have one of them.")
-    return _level({"nodes": nodes})
 
 
 def _floats(values: Any) -> Any:
