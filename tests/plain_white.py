@@ -17,7 +17,7 @@ def estimate_white(sample: Sample, size: int, step: int) -> float:
     windows = [
         sliding_window_view(plane, (size, size))[::step, ::step].reshape(-1, size, size)
         for tile in sample.tiles
-        for plane in (tile.astype(np.float64) - sample.low) / sample.unit
+        for plane in (tile.astype(np.float64) - sample.measures.low) / sample.unit
     ]
     patches = _without_constant(np.concatenate(windows))
     across, down = patches[:, :, 2:] - patches[:, :, :-2], patches[:, 2:] - patches[:, :-2]
@@ -42,7 +42,7 @@ def estimate_white(sample: Sample, size: int, step: int) -> float:
 def _limits(sample: Sample) -> tuple[float, float]:
     """Return the scaled values beyond which noise was clipped; infinite where it was not."""
     ends, least = sample.extremes, sample.extremes.count / 1000
-    low, high = ((end - sample.low) / sample.unit for end in (ends.low, ends.high))
+    low, high = ((end - sample.measures.low) / sample.unit for end in (ends.low, ends.high))
     return (
         low + 0.01 if ends.low_count > least else -math.inf,
         high - 0.01 if ends.high_count > least else math.inf,

@@ -101,8 +101,8 @@ def test_camera_noise_of_a_given_strength() -> None:
     [
         ({"sigma": 5, "noise": "poisson"}, "sigma is given for poisson noise"),
         ({"sigma": 5, "noise": nlnet.Noise.white(5)}, "Both sigma and a noise record"),
-        ({"sigma": np.ones((16, 16)), "noise": "camera"}, "a map, .* noise is given as 'camera'"),
-        ({"sigma": np.ones((16, 16)), "noise": "poisson"}, "a map, .* noise is given as 'poisson'"),
+        ({"sigma": np.ones((16, 16)), "noise": "camera"}, "A map of sigma .* as 'camera'"),
+        ({"sigma": np.ones((16, 16)), "noise": "poisson"}, "A map of sigma .* poisson noise"),
         ({"sigma": np.ones((16, 16)), "noise": "pink"}, "noise is 'pink', but must be one of"),
         ({"sigma": np.ones((16, 16)), "noise": nlnet.Noise.white(5)}, "Both a map .* record"),
         ({"noise": "pink"}, "noise is 'pink', but must be one of white, poisson, camera"),

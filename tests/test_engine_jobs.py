@@ -92,12 +92,16 @@ def test_an_exception_anywhere_ends_the_work_and_comes_out(threads, where):
 
 
 def test_the_first_of_several_exceptions_comes_out():
-    def fail(*_: object) -> np.ndarray:
+    failed = threading.Event()
+
+    def fail(*_: object) -> None:
+        failed.set()
         raise UnwantedError("first")
 
     def progress(share: float) -> None:
-        time.sleep(0.05)
         if share > 0:
+            assert failed.wait(10)
+            time.sleep(0.05)  # until it is noted
             raise UnwantedError("later")
 
     with pytest.raises(UnwantedError, match="first"):

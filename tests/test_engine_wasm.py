@@ -75,7 +75,7 @@ def test_javascript_removes_noise_as_python_does(
     noise, strength = NOISES[kind], (0.8, 0.8) if channels == 1 else (0.7, 1.4)
     sample = Sample.of(np.moveaxis(image, -1, 0))
     case: dict[str, Any] = {"height": 97, "width": 131, "channels": channels}
-    case |= {"low": sample.low, "high": sample.high, "strength": strength}
+    case |= {"low": sample.measures.low, "high": sample.measures.high, "strength": strength}
     pixels = image if channels == 1 else np.concatenate([image, image[..., :1]], axis=-1)
     (tmp_path / "family").write_bytes(family.block())
     (tmp_path / "case.json").write_text(json.dumps({**case, "noise": told(noise)}))

@@ -22,7 +22,7 @@ from nlnet.dask.pages import PagesRequest, plan_pages
 from nlnet.dask.work import Work
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma, series_of_pages
-from nlnet.denoising.plan import Request, check_map_noise
+from nlnet.denoising.plan import Request
 from nlnet.denoising.removal import Strength
 from nlnet.denoising.series import REACH
 from nlnet.denoising.series_pages import denoise_series
@@ -142,8 +142,6 @@ def denoise(
     layout = layout_of(array, stacked, channel_axis)
     values, hidden, own = take_mask(array, mask, layout)
     sigma, maps = take_map(array, sigma, layout)
-    if maps is not None:
-        check_map_noise(noise)
     asked = PagesRequest(
         Request(noise, data_range, clip),
         sigma,

@@ -14,12 +14,12 @@ from dask.delayed import Delayed, delayed
 from nlnet.arrays import Array
 from nlnet.dask.chunks import layout_of
 from nlnet.dask.masks import fill_tiles, find_hidden, take_mask
-from nlnet.engine.estimates import Extremes
+from nlnet.engine.estimates import Extremes, tile_places
 from nlnet.inputs import check_data_range, check_finite, to_planes
 from nlnet.masks import Mask, check_share
 from nlnet.noise.estimation import find_noise, find_sigma
 from nlnet.noise.record import check_kind
-from nlnet.noise.sample import Sample, check_size, tile_places
+from nlnet.noise.sample import Sample, check_size
 
 
 def estimate_noise(

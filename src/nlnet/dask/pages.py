@@ -88,7 +88,7 @@ def plan_pages(pages: LazyPages, asked: PagesRequest, layout: Layout) -> da.Arra
     """
     array, leading = pages.values, layout.pages
     sigmas = sigma_of_pages(asked.sigma, leading)
-    for sigma in sigmas.ravel():
+    for sigma in (*sigmas.ravel(), pages.maps):
         asked.request.check(sigma, array.dtype)
     if asked.along is not None:
         find_axis(asked.along, leading)

@@ -17,10 +17,10 @@ from nlnet.denoising.plan import Plan
 from nlnet.denoising.removal import Shares, Strength, check_strength
 from nlnet.denoising.series_pages import PlannedPage
 from nlnet.engine.removal import Place, scales_of
-from nlnet.inputs import check_count, check_finite, to_planes
+from nlnet.inputs import check_finite, to_planes
 from nlnet.masks import Mask, Planes, fill
 from nlnet.model import loading
-from nlnet.model.loading import ModelLike, check_quality, choose_model
+from nlnet.model.loading import ModelLike
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
 from nlnet.noise.camera import Camera
@@ -60,16 +60,13 @@ class Work:
         device: str,
     ) -> Work:
         """Return the work that a user asks for; parameters as for `nlnet.dask.denoise`."""
-        check_count("threads", threads)
-        check_count("max_memory", max_memory)
-        check_quality(quality, model)
         channels, height, width = layout.shape
-        # All models of a family reach equally far, so any sigma does.
-        config = choose_model(model, channels, 25.0, quality).config
-        check_size(height, width, config)
         # A model of the user's goes along with the chunks; of ours, the name is enough.
         sent = loading.load_model(model) if _is_file(model) else model
         network = Network.of(sent, channels, quality, threads, max_memory, device)
+        # All models of a family reach equally far, so any sigma does.
+        config = network.choose(25.0).config
+        check_size(height, width, config)
         return cls(network, config, layout, check_strength(strength, channels))
 
     def read_page(

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from nlnet.denoising.devices import CPU, check_device
+from nlnet.denoising.devices import CPU
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import denoise_page
 from nlnet.denoising.plan import Plan, Request, is_sure
 from nlnet.denoising.removal import Strength, check_strength
-from nlnet.denoising.sigma_map import is_map
 from nlnet.errors import Cancelled
-from nlnet.inputs import check_count, check_float
+from nlnet.inputs import check_float
 from nlnet.masks import read_planes
-from nlnet.model.loading import AUTO, ModelLike, check_quality
+from nlnet.model.loading import AUTO, ModelLike
 from nlnet.noise.camera import Camera
 from nlnet.noise.record import Noise, NoNoise
 from nlnet.progress import Progress, Report, bar, ignore
@@ -174,10 +173,7 @@ def denoise(
     """
     page = read_planes(image, mask, channel_axis)
     request = Request(noise, data_range, clip, hot_pixels, error)
-    if not is_map(sigma):
-        request.check(sigma, page.planes.dtype)
-    check_machine(threads, max_memory, device)
-    check_quality(quality, model)
+    request.check(sigma, page.planes.dtype)
     channels = len(page.planes)
     denoised, findings = denoise_page(
         page,
@@ -191,13 +187,6 @@ def denoise(
     for message in warnings_of(findings.plan, given=isinstance(noise, Noise)):
         warnings.warn(message, stacklevel=2)
     return denoised if findings.error is None else (denoised, findings.error)
-
-
-def check_machine(threads: int | None, max_memory: int | None, device: str) -> None:
-    """Raise InputError unless the work can be done with that."""
-    check_count("threads", threads)
-    check_count("max_memory", max_memory)
-    check_device(device)
 
 
 def warnings_of(plan: Plan, *, given: bool) -> Iterator[str]:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from nlnet.arrays import Array, Box, WriteRows
-from nlnet.denoising.devices import CPU, denoise_on_device
+from nlnet.denoising.devices import CPU, check_device, denoise_on_device
 from nlnet.engine.library import load
 from nlnet.engine.network import EngineNetwork
 from nlnet.engine.removal import Elsewhere, Place, Removal, usable
 from nlnet.errors import InputError
-from nlnet.model.loading import ModelLike, choose_model
+from nlnet.inputs import check_count
+from nlnet.model.loading import ModelLike, check_quality, choose_model
 from nlnet.model.model import Model
 from nlnet.network.block import prepare, prepare_blank
 from nlnet.network.config import NetworkConfig
@@ -69,6 +70,8 @@ class Network:
         device: str,
     ) -> Network:
         """Return what runs the model that a user asks for; parameters as for `nlnet.denoise`."""
+        check_machine(threads, max_memory, device)
+        check_quality(quality, model)
         return cls(
             lambda sigma: choose_model(model, channels, sigma, quality), threads, max_memory, device
         )
@@ -167,6 +170,13 @@ class Network:
 def _prepared(model: Model) -> EngineNetwork:
     stages = [stage.astype(np.float32) for stage in model.stages]
     return prepare(model.config, stages, model.refinement, model.sigma)
+
+
+def check_machine(threads: int | None, max_memory: int | None, device: str) -> None:
+    """Raise InputError unless the work can be done with that."""
+    check_count("threads", threads)
+    check_count("max_memory", max_memory)
+    check_device(device)
 
 
 def least_memory(shape: tuple[int, int, int], config: NetworkConfig, threads: int | None) -> int:

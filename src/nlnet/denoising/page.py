@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.denoising.hot_pixels import fill_hot_pixels, hot_pixels_of
 from nlnet.denoising.network import Network
-from nlnet.denoising.plan import Plan, Request, check_map_noise, make_plan
+from nlnet.denoising.plan import Plan, Request, make_plan
 from nlnet.denoising.removal import Shares, denoise_planes, used_shares
 from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
 from nlnet.engine.estimates import sampled_pages
@@ -121,7 +121,6 @@ def plan_page(
     sigma_map = None
     given: float | tuple[float, float] | None
     if is_map(sigma):
-        check_map_noise(request.noise)
         assert sigma is not None
         sigma_map = read_map(sigma, page.planes.shape[1:], page.hidden, sample.magnitude)
         given = sigma_map.low, sigma_map.high

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Box
-from nlnet.denoising.sigma_map import check_extremes
+from nlnet.denoising.sigma_map import check_extremes, is_map
 from nlnet.engine.noise import sure_certainty
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, check_data_range, check_sigma
@@ -53,7 +53,8 @@ class Request:
         if self.data_range is not None:
             check_data_range(self.data_range)
         most = DATA_RANGES[dtype.newbyteorder("=")] if dtype.kind == "u" else None
-        check_request(sigma, self.noise, self.data_range or most or math.inf)
+        known = self.data_range or most or math.inf
+        check_request(sigma, self.noise, known, mapped=is_map(sigma))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +173,7 @@ def make_plan(
         noise = _decide_noise(sample, sigma, request.noise, most)
     box, unclipped = _find_box(sample, white, noise, request)
     filled = (
-        engine_noise(noise).fill(sample.low, sample.high)
+        engine_noise(noise).fill(*sample.measures[:2])
         if common is None
         else (common.span, common.black)
     )
@@ -182,7 +183,7 @@ def make_plan(
         white,
         *filled,
         box,
-        noise.average_sigma(sample.mean),
+        noise.average_sigma(sample.measures.mean),
         idle=isinstance(noise, NoNoise) or (noise.sigma is not None and noise.sigma <= tiny),
         unclipped=unclipped,
         values=(low, high),
@@ -225,30 +226,25 @@ def _of_strength(noise: Noise, sigma: float) -> Noise:
     return White(float(sigma))
 
 
-def check_request(sigma: object, noise: object, most: float) -> None:
-    """Raise InputError if sigma and noise cannot be asked for, or not together."""
+def check_request(sigma: object, noise: object, most: float, *, mapped: bool = False) -> None:
+    """Raise InputError if sigma, or a map of it, and noise cannot be asked for, or not together."""
     check_kind(noise)
-    if sigma is None:
-        return
-    check_sigma(sigma, most)
+    if not mapped:
+        if sigma is None:
+            return
+        check_sigma(sigma, most)
+    given = "A map of sigma" if mapped else "sigma"
     if isinstance(noise, Noise):
-        raise InputError("Both sigma and a noise record are given, but the record says all.")
+        raise InputError(
+            f"Both {given.lower()} and a noise record are given, but the record says all."
+        )
     if noise == "poisson":
         raise InputError(
-            "sigma is given for poisson noise, whose strength depends on the brightness; give "
-            "Noise.poisson(gain, read), or leave sigma out."
+            f"{given} is given for poisson noise, whose strength depends on the "
+            "brightness; give Noise.poisson(gain, read), or leave sigma out."
         )
-
-
-def check_map_noise(noise: str | Noise | None) -> None:
-    """Raise InputError unless the noise may have a map: white noise only."""
-    check_kind(noise)
-    if isinstance(noise, Noise):
-        raise InputError("Both a map of sigma and a noise record are given, but one says all.")
-    if noise not in (None, "white"):
-        raise InputError(
-            f"sigma is a map, which is for white noise, but the noise is given as {noise!r}."
-        )
+    if mapped and noise == "camera":
+        raise InputError("A map of sigma is for white noise, but the noise is given as 'camera'.")
 
 
 def _find_box(

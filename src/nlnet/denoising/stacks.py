@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import check_machine, stoppable, warnings_of
+from nlnet.denoising.image import stoppable, warnings_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.page_loop import PageLoop
 from nlnet.denoising.pages import (
@@ -20,12 +20,12 @@ from nlnet.denoising.pages import (
     sigma_of_pages,
     split_sigma,
 )
-from nlnet.denoising.plan import Request, check_map_noise
+from nlnet.denoising.plan import Request
 from nlnet.denoising.removal import Strength, check_strength
-from nlnet.denoising.stack_pages import StackPages, as_array, map_of, names_of_axes
+from nlnet.denoising.stack_pages import StackPages, map_of, names_of_axes
 from nlnet.inputs import check_float
 from nlnet.masks import Planes
-from nlnet.model.loading import AUTO, ModelLike, check_quality
+from nlnet.model.loading import AUTO, ModelLike
 from nlnet.noise.record import Noise
 from nlnet.progress import Progress
 
@@ -134,14 +134,8 @@ def denoise_stack(
     sigma, maps = split_sigma(sigma, pages.shape, pages.size)
     sigmas = sigma_of_pages(sigma, pages.shape)
     request = Request(noise, data_range, clip, hot_pixels)
-    if maps is None:
-        for each in sigmas.ravel():
-            request.check(each, pages.data.dtype)
-    else:
-        check_map_noise(noise)
-        maps = as_array(maps)
-    check_machine(threads, max_memory, device)
-    check_quality(quality, model)
+    for each in (*sigmas.ravel(), maps):
+        request.check(each, pages.data.dtype)
     groups = groups_of_pages(pages.shape, noise_axis, per_page=per_page or maps is not None)
     network = Network.of(model, pages.channels, quality, threads, max_memory, device)
     shares = check_strength(strength, pages.channels)

@@ -146,8 +146,11 @@ def sampled_pages(count: int) -> list[int]:
     return pages[: load().sample_pages(count, pages)]
 
 
-def tile_places(height: int, width: int, pages: int) -> list[list[tuple[slice, slice]]]:
-    """Return where the tiles of a page of this size are, row by row; a small one is one tile."""
+def tile_places(shape: tuple[int, ...], pages: int = 1) -> list[list[tuple[slice, slice, slice]]]:
+    """Return where the tiles of (C, H, W) planes are, row by row: a small image is one tile."""
+    whole, (_, height, width) = slice(None), shape
+    if 0 in shape:
+        return [[(whole, whole, whole)]]
     engine, grid = load(), load().grid()
     check_status(engine.sample_grid(height, width, pages, ctypes.byref(grid)))
 
@@ -156,7 +159,8 @@ def tile_places(height: int, width: int, pages: int) -> list[list[tuple[slice, s
         return [slice(first, first + tile) for first in firsts]
 
     columns = starts(grid.columns, width, grid.width)
-    return [[(row, column) for column in columns] for row in starts(grid.rows, height, grid.height)]
+    rows = starts(grid.rows, height, grid.height)
+    return [[(whole, row, column) for column in columns] for row in rows]
 
 
 def _taken(values: Array) -> Array:

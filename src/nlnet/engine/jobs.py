@@ -1,15 +1,15 @@
 """Jobs of the engine, and the threads that work on them.
 
 The engine has no threads of its own: a thread that calls ``nlnet_work`` runs one task of the job,
-if one is ready. Here the calling thread and some helpers do so until the job is finished, or until
-progress, a callback or Ctrl-C ends it.
+if one is ready. Here some threads do so until the job is finished, or until progress, a callback or
+Ctrl-C ends it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nlnet.engine.library import CANCELLED, DONE, IDLE, check_status, load
@@ -52,7 +52,7 @@ class Job:
     kept : sequence of objects
         What the job has the addresses of: networks, arrays and callbacks.
     failures : list of exceptions, optional
-        Where callbacks leave theirs; only for tasks that have callbacks.
+        Where callbacks leave theirs.
     """
 
     def __init__(
@@ -66,19 +66,22 @@ class Job:
     ) -> None:
         self._library = load()
         self._kept = handle, task, kept
-        self._calls_back = failures is not None
         self._failures = [] if failures is None else failures
         self._handle = ctypes.c_void_p()
         self._memory = call(maker, handle, ctypes.byref(task), result=self._handle)
         lock = threading.Lock()
-        self._turn = threading.Condition(lock)  # for threads without a task that is ready
-        self._news = threading.Condition(lock)  # for a main thread that does not work itself
+        self._turn = threading.Condition(lock)  # for workers without a task that is ready
+        self._news = threading.Condition(lock)  # for the thread that waits for them
         self._ended = 0  # tasks
-        self._helping = 0  # helpers
-        self._tells = False  # whether helpers report that a task has ended
+        self._working = 0  # threads
+        self._tells = False  # whether workers report that a task has ended
 
     def run(self, threads: int, progress: Progress | None = None) -> None:
-        """Work until the job is finished; `progress` is called here with the share done.
+        """Let threads work until the job is finished; `progress` is called with the share done.
+
+        The calling thread only waits for them, and tells the progress. So signal handlers, which
+        Python runs in the main thread, may raise: at the entry of a callback, which they would
+        interrupt otherwise, nothing can catch what they raise.
 
         Raises
         ------
@@ -86,9 +89,6 @@ class Job:
             The first exception that progress, a callback or a signal raised; by then no thread
             works on the job any more.
         """
-        # Python runs signal handlers in the main thread, also at the entry of a callback, where
-        # nothing can catch what they raise. So the main thread leaves callbacks to others.
-        watches = self._calls_back and threading.current_thread() is threading.main_thread()
         self._tells = progress is not None
         told = -1.0
 
@@ -100,66 +100,51 @@ class Job:
                 told = share
                 progress(share)
 
-        helpers: list[threading.Thread] = []
+        workers: list[threading.Thread] = []
         try:
             report()
-            while len(helpers) < (threads if watches else threads - 1):
-                helpers.append(self._start_helper())
-            if watches:
-                self._watch(report)
-            else:
-                self._work(report)
+            for _ in range(threads):
+                workers.append(threading.Thread(target=self._work, name="nlnet engine"))
+                with self._turn:
+                    self._working += 1
+                workers[-1].start()
+            while self._wait():
+                report()
         except BaseException as error:
             self._fail(error)
-        for helper in helpers:
-            helper.join()
+        for worker in filter(threading.Thread.is_alive, workers):
+            worker.join()
         if self._failures:
             raise self._failures[0]
         check_status(self._library.failure(self._handle))
         report(1.0)
 
-    def _start_helper(self) -> threading.Thread:
-        helper = threading.Thread(target=self._help, name="nlnet engine")
+    def _wait(self) -> bool:
+        """Wait for news, but not for long; return whether anybody is still working."""
         with self._turn:
-            self._helping += 1
-        helper.start()
-        return helper
-
-    def _help(self) -> None:
-        """Work in a helper thread."""
-        try:
-            self._work(lambda: None)
-        except BaseException as error:
-            self._fail(error)
-        with self._turn:
-            self._helping -= 1
-            self._news.notify()
-
-    def _work(self, between: Callable[[], None]) -> None:
-        """Work in this thread, calling `between` after each task, until there is no more to do."""
-        while True:
-            ended = self._ended
-            state = self._library.work(self._handle)
-            with self._turn:
-                if state != IDLE:
-                    self._ended += 1
-                    self._turn.notify_all()
-                    if self._tells:
-                        self._news.notify()
-                elif self._ended == ended:  # else another task may be ready by now
-                    self._turn.wait(_PATIENCE)
-            if state in (DONE, CANCELLED):
-                return
-            between()
-
-    def _watch(self, between: Callable[[], None]) -> None:
-        """Let the helpers work."""
-        while True:
-            with self._turn:
-                if not self._helping:
-                    return
+            if self._working:
                 self._news.wait(_PATIENCE)
-            between()
+            return self._working > 0
+
+    def _work(self) -> None:
+        """Run tasks until there are no more."""
+        state = IDLE
+        try:
+            while state not in (DONE, CANCELLED):
+                ended = self._ended
+                state = self._library.work(self._handle)
+                with self._turn:
+                    if state != IDLE:
+                        self._ended += 1
+                        self._turn.notify_all()
+                        if self._tells:
+                            self._news.notify()
+                    elif self._ended == ended:  # else another task may be ready by now
+                        self._turn.wait(_PATIENCE)
+        finally:
+            with self._turn:
+                self._working -= 1
+                self._news.notify()
 
     def _fail(self, error: BaseException) -> None:
         self._failures.append(error)

@@ -154,10 +154,7 @@ class Removal:
             task.denoised = _pixels(target)
         if elsewhere is not None:
             task.elsewhere = _running(elsewhere, task.channels, failures)
-        calls_back = callable(target) or elsewhere is not None
-        job = Job(
-            "remove", _handles(networks), task, kept, failures=failures if calls_back else None
-        )
+        job = Job("remove", _handles(networks), task, kept, failures=failures)
         job.run(task.threads, progress)
 
     def _set_machine(self, threads: int | None, tile_rows: int) -> None:

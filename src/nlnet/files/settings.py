@@ -12,9 +12,8 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import check_machine
-from nlnet.denoising.network import Network
-from nlnet.denoising.plan import check_map_noise, check_request
+from nlnet.denoising.network import Network, check_machine
+from nlnet.denoising.plan import check_request
 from nlnet.denoising.removal import Strength
 from nlnet.errors import InputError
 from nlnet.images import MAX_PIXELS, ImageFile, WritingOptions, read_pages
@@ -133,7 +132,7 @@ class Settings:
         for sigma in self.sigma if isinstance(self.sigma, tuple) else (self.sigma,):
             check_request(sigma, self.noise, 255.0)
         if self.sigma_map is not None:
-            check_map_noise(self.noise)
+            check_request(None, self.noise, 255.0, mapped=True)
         if self.per_page and not self.estimates:
             raise InputError(
                 "The noise is given, by sigma or as a record, so it cannot be estimated per page."

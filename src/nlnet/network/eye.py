@@ -20,7 +20,7 @@ import numpy as np
 
 from nlnet.errors import ModelError
 from nlnet.network import layers
-from nlnet.network.layers import Layer, LayerSpec
+from nlnet.network.layers import Layer, LayerSpec, LevelSizes
 
 FEATURES = 4
 """Features per pixel."""
@@ -32,15 +32,13 @@ _HEAD = struct.Struct("<8s4I4I4IQ")
 
 
 @dataclasses.dataclass(frozen=True)
-class EyeConfig:
-    """Sizes of an eye, level by level from half the size of the picture on.
+class EyeConfig(LevelSizes):
+    """Sizes of an eye; a pixel of its maps is a square of `unit` pixels of the picture.
 
     Parameters
     ----------
-    widths : tuple of int
-        Channels of each level, multiples of 8.
-    down : tuple of int
-        Blocks of each level.
+    widths, down
+        As for `nlnet.network.layers.LevelSizes`.
     outputs : int
         Number of maps, a multiple of 8.
 
@@ -55,14 +53,9 @@ class EyeConfig:
     outputs: int = 24
 
     def __post_init__(self) -> None:
-        layers.check_sizes("eye", self.widths, self.down)
+        super().__post_init__()
         wanted = f"a multiple of 8 up to {layers.MOST_WIDTH}"
-        layers.check_size("eye", "outputs", [self.outputs], layers.width_fits(self.outputs), wanted)
-
-    @property
-    def unit(self) -> int:
-        """Pixels of the picture, along a side, that are one pixel of the maps."""
-        return 1 << len(self.widths)
+        self._check("outputs", [self.outputs], layers.width_fits(self.outputs), wanted)
 
     @cached_property
     def layers(self) -> tuple[LayerSpec, ...]:

@@ -7,6 +7,7 @@ added to the block's input. Around every level there are zeros.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -56,24 +57,45 @@ class Layer(NamedTuple):
     biases: Array32
 
 
-def check_sizes(owner: str, widths: Sequence[int], down: Sequence[int]) -> None:
-    """Raise ModelError unless these can be the widths of levels and their blocks."""
-    holds = 1 <= len(widths) <= MOST_LEVELS and all(map(width_fits, widths))
-    wanted = f"1 to {MOST_LEVELS} multiples of 8 up to {MOST_WIDTH}"
-    check_size(owner, "widths", widths, holds, wanted)
-    check_blocks(owner, "down", down, len(widths), "as many as widths")
+@dataclasses.dataclass(frozen=True)
+class LevelSizes:
+    """Sizes of the way down, level by level from half the size of the image on.
 
+    Parameters
+    ----------
+    widths : tuple of int
+        Channels of each level, multiples of 8.
+    down : tuple of int
+        Blocks of each level on the way down.
 
-def check_blocks(owner: str, name: str, blocks: Sequence[int], count: int, wanted: str) -> None:
-    """Raise ModelError unless there are so many numbers of blocks, all within their bounds."""
-    holds = len(blocks) == count and all(0 <= number <= MOST_BLOCKS for number in blocks)
-    check_size(owner, name, blocks, holds, f"{wanted}, each from 0 to {MOST_BLOCKS}")
+    Examples
+    --------
+    >>> LevelSizes((24, 40), (1, 1)).unit
+    4
+    """
 
+    widths: tuple[int, ...] = (48, 48)
+    down: tuple[int, ...] = (2, 2)
 
-def check_size(owner: str, name: str, given: Sequence[int], holds: bool, wanted: str) -> None:
-    """Raise ModelError with what was given and what is wanted, unless it holds."""
-    if not holds:
-        raise ModelError(f"The {owner}'s {name} are {list(given)}, but must be {wanted}.")
+    def __post_init__(self) -> None:
+        holds = 1 <= len(self.widths) <= MOST_LEVELS and all(map(width_fits, self.widths))
+        wanted = f"1 to {MOST_LEVELS} multiples of 8 up to {MOST_WIDTH}"
+        self._check("widths", self.widths, holds, wanted)
+        self._check_blocks("down", self.down, len(self.widths), "as many as widths")
+
+    @property
+    def unit(self) -> int:
+        """Pixels of the image, along a side, that are one pixel of the lowest level."""
+        return 1 << len(self.widths)
+
+    def _check_blocks(self, name: str, blocks: Sequence[int], count: int, wanted: str) -> None:
+        holds = len(blocks) == count and all(0 <= number <= MOST_BLOCKS for number in blocks)
+        self._check(name, blocks, holds, f"{wanted}, each from 0 to {MOST_BLOCKS}")
+
+    def _check(self, name: str, given: Sequence[int], holds: bool, wanted: str) -> None:
+        if not holds:
+            owner = type(self).__name__.removesuffix("Config").lower()
+            raise ModelError(f"The {owner}'s {name} are {list(given)}, but must be {wanted}.")
 
 
 def width_fits(width: int) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 
 from nlnet.errors import ModelError
 from nlnet.network import layers
-from nlnet.network.layers import Array32, Layer, LayerSpec
+from nlnet.network.layers import Array32, Layer, LayerSpec, LevelSizes
 
 REFERENCE_SIGMA = 25.0
 """Images are scaled so that their noise has this standard deviation, whatever it was."""
@@ -44,15 +44,13 @@ _HEAD = struct.Struct("<IIdd4I4I4I")
 
 
 @dataclasses.dataclass(frozen=True)
-class RefinementConfig:
-    """Sizes of a refinement, level by level from half the size of the image on.
+class RefinementConfig(LevelSizes):
+    """Sizes of a refinement.
 
     Parameters
     ----------
-    widths : tuple of int
-        Channels of each level, multiples of 8.
-    down : tuple of int
-        Blocks of each level on the way down.
+    widths, down
+        As for `nlnet.network.layers.LevelSizes`.
     up : tuple of int
         Blocks of each level but the lowest on the way up.
 
@@ -62,19 +60,11 @@ class RefinementConfig:
     4
     """
 
-    widths: tuple[int, ...] = (48, 48)
-    down: tuple[int, ...] = (2, 2)
     up: tuple[int, ...] = (2,)
 
     def __post_init__(self) -> None:
-        layers.check_sizes("refinement", self.widths, self.down)
-        count = len(self.widths) - 1
-        layers.check_blocks("refinement", "up", self.up, count, "one fewer than widths")
-
-    @property
-    def unit(self) -> int:
-        """Pixels of the image, along a side, that are one pixel of the lowest level."""
-        return 1 << len(self.widths)
+        super().__post_init__()
+        self._check_blocks("up", self.up, len(self.widths) - 1, "one fewer than widths")
 
     @property
     def reach(self) -> int:

@@ -19,10 +19,10 @@ class Camera(Noise):
     Parameters
     ----------
     strengths : (2, 3, h, w) array
-        Standard deviation of luma and of chroma, at the full size, after averaging squares of 2x2
-        pixels, and of 4x4: three coarse maps, each over the whole image. 1x1 for noise that is as
-        strong everywhere. White noise has half the strength from one scale to the next; where there
-        is 0, nothing is removed.
+        Standard deviations of luma and of chroma, as coarse maps over the whole image: at the full
+        size, after averaging squares of 2x2 pixels, and of 4x4. The maps are 1x1 for noise that is
+        as strong everywhere. White noise has half the strength from one scale to the next; where
+        there is 0, nothing is removed.
 
     Examples
     --------
@@ -84,11 +84,6 @@ class Camera(Noise):
     def scaled(self, factor: float) -> Camera:
         """Return the noise of the image times a factor."""
         return dataclasses.replace(self, strengths=self.strengths * np.float32(factor))
-
-    def times(self, factors: tuple[float, float]) -> Camera:
-        """Return the noise with luma and chroma times a factor each."""
-        luma_chroma = np.reshape(np.array(factors, np.float32), (2, 1, 1, 1))
-        return dataclasses.replace(self, strengths=self.strengths * luma_chroma)
 
     def __eq__(self, other: object) -> bool:
         return (

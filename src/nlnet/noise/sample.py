@@ -3,8 +3,8 @@
 An array fills it, several pages of a stack do so together, and a dask array does it chunk by chunk.
 Which pages and tiles that are, and what their values fill, the engine says
 (``engine/src/estimates/sample.cpp``). Everything that is decided about the noise is decided
-relative to that, whatever the dtype could hold: `low` and `high` are percentiles, so that stars and
-hot pixels are not taken for white.
+relative to that, whatever the dtype could hold. The ends of what values fill are percentiles, so
+that stars and hot pixels are not taken for white.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.engine import estimates
-from nlnet.engine.estimates import EngineSample, Extremes, Measures
+from nlnet.engine.estimates import EngineSample, Extremes, Measures, tile_places
 from nlnet.errors import InputError
 
 LEAST_SIDE = 8
@@ -47,8 +46,8 @@ class Sample:
     Examples
     --------
     >>> sample = Sample.of(np.arange(400, dtype=np.uint16).reshape(1, 20, 20) * 2)
-    >>> sample.low, sample.high, sample.step
-    (0.0, 798.0, 2.0)
+    >>> sample.measures
+    Measures(low=0.0, high=798.0, step=2.0, mean=399.0)
     """
 
     shape: tuple[int, int, int]
@@ -93,29 +92,9 @@ class Sample:
         return self.for_engine().measure() if self.extremes.count else Measures()
 
     @property
-    def low(self) -> float:
-        """The value that few are below: nearly the least one."""
-        return self.measures.low
-
-    @property
-    def high(self) -> float:
-        """The value that few are above: nearly the largest one."""
-        return self.measures.high
-
-    @property
-    def step(self) -> float:
-        """The smallest difference between two values: their quantisation, if there is one."""
-        return self.measures.step
-
-    @property
-    def mean(self) -> float:
-        """The mean value."""
-        return self.measures.mean
-
-    @property
     def unit(self) -> float:
         """The 255th part of what the values fill; 0 if all are the same."""
-        return (self.high - self.low) / 255
+        return (self.measures.high - self.measures.low) / 255
 
     @property
     def magnitude(self) -> float:
@@ -127,14 +106,6 @@ class Sample:
         """Return the share of the values above a limit."""
         count = sum(int(np.count_nonzero(tile > limit)) for tile in self.tiles)
         return count / max(sum(tile.size for tile in self.tiles), 1)
-
-
-def tile_places(shape: tuple[int, ...], pages: int = 1) -> list[list[tuple[slice, slice, slice]]]:
-    """Return where the tiles of (C, H, W) planes are, row by row: a small image is one tile."""
-    if 0 in shape:
-        return [[(slice(None), slice(None), slice(None))]]
-    places = estimates.tile_places(shape[1], shape[2], pages)
-    return [[(slice(None), *place) for place in row] for row in places]
 
 
 def check_size(shape: tuple[int, ...]) -> None:

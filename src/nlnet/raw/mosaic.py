@@ -24,8 +24,8 @@ import numpy as np
 from nlnet.arrays import FloatArray
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.hot_pixels import fill_hot_pixels, find_hot_pixels
-from nlnet.denoising.image import check_machine, stoppable
-from nlnet.denoising.network import Network
+from nlnet.denoising.image import stoppable
+from nlnet.denoising.network import Network, check_machine
 from nlnet.denoising.removal import Shares, Strength, check_strength
 from nlnet.errors import InputError
 from nlnet.model.loading import AUTO, check_quality

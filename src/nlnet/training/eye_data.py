@@ -66,7 +66,7 @@ class Example(NamedTuple):
 def fill_of(image: Image) -> tuple[float, float]:
     """Return black and the unit that bring what the image fills to 0 to 255, as a sample does."""
     sample = Sample.of(image[np.newaxis] if image.ndim == 2 else np.moveaxis(image, -1, 0))
-    return sample.low, max(sample.unit, 1e-6)
+    return sample.measures.low, max(sample.unit, 1e-6)
 
 
 def opponent(image: Image) -> Planes:
