@@ -128,7 +128,7 @@ constexpr double kProbable = 0.5;
 
 // Slope and shift that turn the eye's odds of no noise into how often there is none: fitted to
 // pictures that it was not trained on (benchmarks/certainty.py).
-constexpr double kCalibrationSlope = 1.57, kCalibrationShift = 0.99;
+constexpr double kCalibrationSlope = 2.01, kCalibrationShift = 1.67;
 
 // Below this probability noise is taken for none.
 constexpr double kDoubtful = 0.35;

@@ -42,8 +42,8 @@ class EyeSettings:
     told lower by how probable it is that there is no noise, which the certainty allows for already.
     """
 
-    steps: int = 16000
-    clean_until: int = 12000
+    steps: int = 24000
+    clean_until: int = 16000
     batch: int = 32
     side: int = 128
     picture: int = 192

@@ -71,33 +71,55 @@ class InCamera(Step):
 
 
 @dataclasses.dataclass(frozen=True)
-class Blotches(Step):
-    """What in-camera denoising leaves of the noise: blotches of several pixels, weaker in the dark.
+class Residue(Step):
+    """What in-camera denoising leaves of the noise, of any spectrum: grain and blotches.
 
     Parameters
     ----------
-    luma, chroma : float
-        Their standard deviation in white, in gray levels, in all colors alike and between them.
+    luma, chroma : tuple of float
+        Standard deviations in white, in gray levels, of blurs of `size`, twice and four times that:
+        in all colors alike, and between them.
     size : float
-        Standard deviation in pixels of the blur that made them.
+        Standard deviation in pixels of the finest blur.
+    growth : float
+        Exponent of the brightness by which it grows.
+    flat : float
+        Share that is left where the picture is flat: denoisers spare what has detail.
     """
 
-    luma: float
-    chroma: float
+    luma: tuple[float, ...]
+    chroma: tuple[float, ...]
     size: float
+    growth: float
+    flat: float
 
     def apply(self, image: Image, rng: Random) -> Image:
-        """Add them."""
+        """Add it."""
         if rng is None:
             return image
-        noise = blur(rng.standard_normal((*image.shape[:2], 4), np.float32), self.size)
-        noise /= max(float(noise.std()), 1e-6)
-        light = np.sqrt(np.clip(image / np.float32(255), 0.02, 1))
+        gray = image if image.ndim == 2 else image.mean(axis=2)
+        detail = blur((gray - blur(gray, 1.5)) ** 2, 3.0)
+        busy = detail / (detail + np.float32(_DETAIL**2))
+        weight = (self.flat + (1 - self.flat) * busy) * np.clip(gray / 255, 0.02, 1) ** self.growth
+        noise = self._bands(self.luma, (*gray.shape, 1), rng)
         if image.ndim == 2:
-            return np.asarray(image + light * np.float32(self.luma) * noise[..., 0], np.float32)
-        between = noise[..., 1:] - noise[..., 1:].mean(axis=2, keepdims=True)
-        added = np.float32(self.luma) * noise[..., :1] + np.float32(self.chroma) * between
-        return np.asarray(image + light * added, np.float32)
+            return np.asarray(image + weight * noise[..., 0], np.float32)
+        colors = self._bands(self.chroma, (*gray.shape, 3), rng)
+        noise = noise + colors - colors.mean(axis=2, keepdims=True)
+        return np.asarray(image + weight[..., np.newaxis] * noise, np.float32)
+
+    def _bands(
+        self, sigmas: tuple[float, ...], shape: tuple[int, ...], rng: np.random.Generator
+    ) -> Image:
+        total = np.zeros(shape, np.float32)
+        for octave, sigma in enumerate(sigmas):
+            noise = blur(rng.standard_normal(shape, np.float32), self.size * 2**octave)
+            total += np.float32(sigma / max(float(noise.std()), 1e-6)) * noise.reshape(shape)
+        return total
+
+
+_DETAIL = 6.0
+"""Standard deviation of detail, in gray levels, of which a denoiser spares half."""
 
 
 def _bilateral(luma: Image, sigma: float) -> Image:

@@ -15,9 +15,14 @@ others up, to 3. A third is darkened, by up to a factor of 5. Of the clean ones,
 with the most detail of six.
 Sharpening: 45 % of camera pictures, 0.2 to 1.5. Scaling: down to 0.4 in 30 %, up to 1.4 in 7 %.
 
-The eye is trained on more than that (`BROADER`): photos scaled down to 0.2, where foliage, sand and
-crowds become fine textures that are no noise; and, in 45 % of the camera pictures, blotches of 0.8
-to 5 pixels that denoising has left, with 0.02 to 0.4 of the noise of the sensor.
+The eye is trained on more than that (`BROADER`):
+
+- photos scaled down to 0.2, where foliage, sand and crowds become fine textures that are no noise;
+  of all pieces of photos, 25 % sharpened and 12 % aliased before anything else;
+- in-camera denoisers that expect up to 4 times the noise, and leave it beside edges only;
+- in 50 % of the camera pictures, a residue of any spectrum, from grain to blotches of 6 pixels:
+  0.02 to 0.4 of the sensor's noise in each octave, and down to a quarter of that in flat areas;
+- photon noise blurred by up to 2.5 pixels, in 40 %.
 
 Some kinds are kept for tests (`HELD_BACK`): nothing is trained on them.
 """
@@ -30,7 +35,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nlnet.training.simulation.cameras import Blotches, InCamera
+from nlnet.training.simulation.cameras import InCamera, Residue
 from nlnet.training.simulation.scenes import Photos, colored, draw_cells, draw_scene, pick
 from nlnet.training.simulation.steps import (
     Encode,
@@ -61,8 +66,10 @@ KINDS: tuple[tuple[Kind, float], ...] = (
 class Means:
     """Which demosaicers, in-camera denoisers and encoders there are, with their weights.
 
-    `smallest` is how far photos are scaled down; `blotches` is the share of camera pictures with
-    them.
+    `smallest` is how far photos are scaled down; `strongest` is how much noise a denoiser expects
+    at most, times what there is; `residue` is the share of camera pictures with some; `harsh` are
+    the shares of photos that are sharpened and aliased; `soft` is the share of photon noise that is
+    blurred, and by how many pixels.
     """
 
     demosaicers: tuple[tuple[str, float], ...] = (
@@ -81,11 +88,14 @@ class Means:
     )
     encoders: tuple[tuple[str, float], ...] = (("jpeg", 1.0),)
     smallest: float = 0.45
-    blotches: float = 0.0
+    strongest: float = 1.3
+    residue: float = 0.0
+    harsh: tuple[float, float] = (0.0, 0.0)
+    soft: tuple[float, float, float] = (0.25, 0.35, 1.2)
 
 
 TRAINED = Means()
-BROADER = Means(smallest=0.2, blotches=0.45)
+BROADER = Means(smallest=0.2, strongest=4.0, residue=0.5, harsh=(0.25, 0.12), soft=(0.4, 0.35, 2.5))
 HELD_BACK = Means((("vng", 1.0),), (("nonlocal", 1.0),), (("webp", 0.35), ("jpeg", 0.65)))
 
 
@@ -177,13 +187,14 @@ def _photons(photos: Photos, side: int, rng: np.random.Generator, means: Means) 
     if rng.random() < 0.5:
         picture = draw_cells(side, side, rng) if rng.random() < 0.5 else draw_scene(side, side, rng)
     else:
-        picture = photos.piece(side, side, rng, smallest=means.smallest)
+        picture = _piece(photos, side, rng, means)
         if rng.random() < 0.8:
             picture = picture.mean(axis=2)
     peak = _log_uniform(rng, 2, 3000)
     read = float(rng.uniform(0, 3)) if rng.random() < 0.5 else 0.0
     offset = float(rng.uniform(0, 40)) if rng.random() < 0.5 else 0.0
-    softness = float(rng.uniform(0.35, 1.2)) if rng.random() < 0.25 else 0.0
+    share, least, most = means.soft
+    softness = float(rng.uniform(least, most)) if rng.random() < share else 0.0
     noise = Photons(peak, read, offset, softness)
     form = rng.random()
     if form < 0.35:
@@ -208,7 +219,7 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
     if rng.random() < 0.37:
         scale = float(rng.uniform(0.4, 0.95) if rng.random() < 0.8 else rng.uniform(1.05, 1.4))
     size = 2 * round(side / scale / 2)
-    picture = _exposed(photos.piece(size, size, rng, smallest=means.smallest), rng)
+    picture = _exposed(_piece(photos, size, rng, means), rng)
     photons = _log_uniform(rng, 40, 8000)
     steps: list[Step] = [
         Sensor(
@@ -226,18 +237,24 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
     midtones = float(255 * 0.5 / np.sqrt(0.2 * photons))  # about the noise there
     if method != "none":
         # Cameras remove a half of it to all and a bit more.
+        expected = float(rng.uniform(0.3, 1.3))
+        if means.strongest > 1.3 and rng.random() < 0.5:
+            expected = _log_uniform(rng, 1, means.strongest)
         steps.append(
             InCamera(
                 method,  # type: ignore[arg-type]
-                sigma=min(midtones * float(rng.uniform(0.3, 1.3)), 40.0),
+                sigma=min(midtones * expected, 40.0),
                 share=float(rng.uniform(0.4, 1)),
                 chroma=float(rng.uniform(0, 3)),
                 chroma_median=int(rng.choice([0, 0, 3, 5])),
             )
         )
-    if means.blotches and rng.random() < means.blotches:
-        luma, chroma = (midtones * _log_uniform(rng, 0.02, 0.4) for _ in range(2))
-        steps.append(Blotches(luma, chroma, size=_log_uniform(rng, 0.8, 5)))
+    if means.residue and rng.random() < means.residue:
+        luma, chroma = (
+            tuple(midtones * _log_uniform(rng, 0.02, 0.4) for _ in range(3)) for _ in range(2)
+        )
+        fineness, flat = _log_uniform(rng, 0.4, 1.5), _log_uniform(rng, 0.25, 1)
+        steps.append(Residue(luma, chroma, fineness, float(rng.uniform(-0.2, 0.9)), flat))
     if rng.random() < 0.45:
         steps.append(Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5))))
     if size != side:
@@ -251,11 +268,25 @@ def _picture(
 ) -> Image:
     """Draw a clean picture: a photo mostly, else a drawing; gray in a third."""
     if rng.random() < 0.8:
-        piece = photos.piece(side, side, rng, places=places, smallest=means.smallest)
-        picture = _exposed(piece, rng)
+        picture = _exposed(_piece(photos, side, rng, means, places), rng)
         return picture if rng.random() < 0.67 else picture.mean(axis=2)
     drawing = draw_scene(side, side, rng)
     return colored(drawing, rng) if rng.random() < 0.5 else np.clip(drawing, 0, 255)
+
+
+def _piece(
+    photos: Photos, side: int, rng: np.random.Generator, means: Means, places: int = 2
+) -> Image:
+    """Draw a piece of a photo; some are harsh, as scaling and sharpening make them."""
+    sharpened, aliased = means.harsh
+    if aliased and rng.random() < aliased:
+        piece = photos.piece(2 * side, 2 * side, rng, places=places, smallest=means.smallest)
+        return np.ascontiguousarray(piece[::2, ::2])
+    piece = photos.piece(side, side, rng, places=places, smallest=means.smallest)
+    if sharpened and rng.random() < sharpened:
+        unsharp = Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5)))
+        piece = np.clip(unsharp.apply(piece, None), 0, 255)
+    return piece
 
 
 def _exposed(picture: Image, rng: np.random.Generator) -> Image:
