@@ -136,7 +136,7 @@ def test_the_step_between_values_is_the_floor() -> None:
     """Noise below the steps of the values is not removed, whatever the values fill."""
     ramp = np.tile(np.linspace(0, 12, 160), (128, 1))
     image = np.rint(ramp).astype(np.uint16)
-    assert Sample.of(image[np.newaxis]).step == 1
+    assert Sample.of(image[np.newaxis]).measures.step == 1
     assert nlnet.estimate_noise(image).kind == "none"
 
 
