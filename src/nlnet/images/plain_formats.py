@@ -87,11 +87,11 @@ class BmpCodec:
         height, width, count = bands.shape
         rows = np.pad(bands[::-1].reshape(height, -1), ((0, 0), (0, -width * count % 4)))
         start = _FILE_HEADER + size + len(palette)
-        header = struct.pack("<2sIII", b"BM", start + rows.size, 0, start)
-        header += struct.pack("<IiiHHII", size, width, height, 1, 8 * count, compression, rows.size)
         resolution = (image.metadata or Metadata(self.name)).resolution_for(self.name)
         per_metre = (0, 0) if resolution is None else resolution.per_metre
-        header += struct.pack("<iiII", *per_metre, len(palette) // 4, 0)
+        sizes = size, width, height, 1, 8 * count, compression, rows.size
+        header = struct.pack("<2sIII", b"BM", start + rows.size, 0, start)
+        header += struct.pack("<IiiHHIIiiII", *sizes, *per_metre, len(palette) // 4, 0)
         return header + masks + palette + rows.tobytes()
 
 

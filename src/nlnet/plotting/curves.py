@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from nlnet.arrays import Array
-from nlnet.plotting.files import COLORS, style_panel
+from nlnet.plotting.files import COLORS, SMALL_TEXT, style_panel
 
 Entries = Sequence[Mapping[str, Any]]
 
@@ -103,16 +103,9 @@ def _shade_phases(panel: Axes, phases: Array, places: Array) -> None:
     for number, phase in enumerate(dict.fromkeys(phases.tolist())):
         end = float(places[phases == phase][-1])
         panel.axvspan(start, end, color=_BANDS[number % 2], zorder=0, linewidth=0)
-        panel.text(
-            (start + end) / 2,
-            1.01,
-            phase.removeprefix("greedy "),
-            transform=panel.get_xaxis_transform(),
-            ha="center",
-            va="bottom",
-            fontsize=8,
-            color="#666666",
-        )
+        place = panel.get_xaxis_transform()
+        name = phase.removeprefix("greedy ")
+        panel.text((start + end) / 2, 1.01, name, transform=place, ha="center", **SMALL_TEXT)
         start = end
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +16,9 @@ SUFFIXES = (".png", ".pdf", ".svg")
 
 COLORS = ("#1f6fb4", "#d9541e", "#2a9d5c", "#8a4fb5", "#b8860b", "#5a5a5a")
 """Of curves, in this order."""
+
+SMALL_TEXT: dict[str, Any] = {"fontsize": 8, "color": "#707070", "va": "bottom"}
+"""The style of notes within a panel."""
 
 _DPI = 160
 

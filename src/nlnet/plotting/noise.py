@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nlnet.noise.record import Noise
-from nlnet.plotting.files import COLORS, style_panel
+from nlnet.plotting.files import COLORS, SMALL_TEXT, style_panel
 
 _CHANNELS = (("red", "#c0392b"), ("green", "#2a9d5c"), ("blue", "#1f6fb4"))
 _MOST_NAMES = 12
@@ -74,15 +74,7 @@ def _draw_levels(panel: Axes, name: str, noise: Noise, color: str, *, alone: boo
 def _finish_spectra(panel: Axes) -> None:
     panel.set_title("How correlated it is", loc="left", weight="bold", fontsize=11)
     panel.axhline(1, color="#999999", linestyle=":", linewidth=1.2)
-    panel.annotate(
-        "white noise",
-        (0.02, 1),
-        xycoords=panel.get_yaxis_transform(),
-        xytext=(0, 4),
-        textcoords="offset points",
-        color="#777777",
-        fontsize=8,
-    )
+    panel.text(0.02, 1.03, "white noise", transform=panel.get_yaxis_transform(), **SMALL_TEXT)
     panel.set_xlabel("frequency (cycles per pixel)")
     panel.set_ylabel("mean power below this frequency,\nrelative to all frequencies")
     panel.set_xscale("log")
