@@ -68,13 +68,9 @@ def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[
     ['image    PSNR', 'a.png  30.123']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number in left else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    pads = [str.ljust if number in left else str.rjust for number in range(len(widths))]
+    lines = (zip(pads, row, widths, strict=True) for row in rows)
+    return ["  ".join(pad(cell, width) for pad, cell, width in line).rstrip() for line in lines]
 
 
 _DELAY = 1.5

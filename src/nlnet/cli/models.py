@@ -34,16 +34,10 @@ def run(arguments: argparse.Namespace) -> None:
     for name in shipped_models():
         model = load_model(name)
         psnr, time = psnr_by_sigma(model), relative_time(name)
-        rows.append(
-            (
-                name,
-                model.noise,
-                f"{model.parameter_count:,}",
-                *(f"{psnr[sigma]:.2f}" if sigma in psnr else "-" for sigma in _SIGMAS),
-                "-" if time is None else f"{time:.1f}x",
-                str(model.provenance.get("recipe", "-")),
-            )
-        )
+        figures = [f"{psnr[sigma]:.2f}" if sigma in psnr else "-" for sigma in _SIGMAS]
+        taken = "-" if time is None else f"{time:.1f}x"
+        recipe = str(model.provenance.get("recipe", "-"))
+        rows.append((name, model.noise, f"{model.parameter_count:,}", *figures, taken, recipe))
     print("\n".join(table(rows, left=(0, len(rows[0]) - 1))))
     for quality, families in FAMILIES.items():
         print(f"--quality {quality}: {families[1]} for gray images, {families[3]} for color")

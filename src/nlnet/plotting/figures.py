@@ -85,16 +85,11 @@ def draw_panels(
         place = _find_detail(pictures[detail_of].numpy(), detail)
     else:
         place = _around(centre, detail, shape)
-    columns = [
-        _stack(
-            [
-                _whole(picture, column, detail, place),
-                detail.cut(picture, place),
-                _stack([_text(panel.title, column, _TITLE), _text(panel.note, column, _NOTE)], 4),
-            ]
-        )
-        for panel, picture in zip(panels, pictures, strict=True)
-    ]
+    columns = []
+    for panel, picture in zip(panels, pictures, strict=True):
+        lines = _text(panel.title, column, _TITLE), _text(panel.note, column, _NOTE)
+        whole, part = _whole(picture, column, detail, place), detail.cut(picture, place)
+        columns.append(_stack([whole, part, _stack(lines, 4)]))
     across = len(columns)
     row = pyvips.Image.arrayjoin(
         columns, across=across, shim=_GAP, background=255, halign="centre", hspacing=column
