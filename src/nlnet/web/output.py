@@ -93,12 +93,10 @@ def to_8_bits(values: Array, shown: Range) -> Array:
     scaled = np.empty(values.shape, np.uint8)
     rows = max(1, _BAND_VALUES // max(1, values[:1].size))
     for start in range(0, len(values), rows):
-        band = values[start : start + rows]
+        band = values[start : start + rows].astype(np.float32)
         # Infinite values are shown too; float32 is precise enough for 256 levels.
-        part = np.nan_to_num(band.astype(np.float32), posinf=shown.high, neginf=shown.low)
-        part -= np.float32(shown.low)
-        part *= np.float32(255 / (shown.high - shown.low))
-        scaled[start : start + rows] = np.rint(np.clip(part, 0, 255, out=part), out=part)
+        finite = np.nan_to_num(band, posinf=shown.high, neginf=shown.low)
+        scaled[start : start + rows] = np.rint(np.clip(shown.on_255(finite), 0, 255))
     return scaled
 
 
