@@ -40,12 +40,6 @@ class Busy(HTTPException):
 class TimedOut(HTTPException):
     """The job ran longer than it may."""
 
-    def __init__(self, seconds: float) -> None:
-        sentence = (
-            f"The work took longer than {seconds:g} seconds and was stopped; try a smaller image."
-        )
-        super().__init__(504, sentence)
-
 
 class ClientGone(HTTPException):
     """The client has closed its connection; 499 is what nginx logs then."""
@@ -195,7 +189,8 @@ class JobQueue:
         def go_on(share: float) -> bool:
             job.share = share
             if time.monotonic() - start > self._seconds:
-                raise TimedOut(self._seconds)
+                taken = f"The work took longer than {self._seconds:g} seconds and was stopped"
+                raise TimedOut(504, f"{taken}; try a smaller image.")
             return not job.stopped
 
         try:
