@@ -59,6 +59,17 @@ if TYPE_CHECKING:
     from nlnet.files.plan import FileJob, LeftOut
     from nlnet.files.settings import Settings
 
+_EXIT_SOME_FAILED = 1
+_NAMES_SHOWN = 10
+_WORDS = {
+    "exists": "skipped that exist (--overwrite replaces them)",
+    "elsewhere": "left to another process",
+    "failed": "failed",
+}
+
+SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+"""What the name of an output folder may end in."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Denoise one file, or many."""
@@ -118,18 +129,6 @@ def _denoise_one(
         from nlnet.images import write_image
 
         write_image(preview, preview_figure(outcome, settings.data_range))
-
-
-_EXIT_SOME_FAILED = 1
-_NAMES_SHOWN = 10
-_WORDS = {
-    "exists": "skipped that exist (--overwrite replaces them)",
-    "elsewhere": "left to another process",
-    "failed": "failed",
-}
-
-SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
-"""What the name of an output folder may end in."""
 
 
 def denoise_many(settings: Settings, arguments: argparse.Namespace) -> int:

@@ -22,6 +22,19 @@ from nlnet.images.writing import PLAIN, WritingOptions
 _ICC, _ALPHA, _EXIF, _XMP = 0x20, 0x10, 0x08, 0x04
 _EXTENDED = b"VP8X"
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
+"""Parts of a WebP file: flags of its header, and names of chunks."""
+
+_MOST_BITS = 12
+_FIELDS = {"icc": "icc-profile-data", "xmp": "xmp-data", "exif": "exif-data"}
+_SEQUENCE = b"avis"
+_LONGEST_BRANDS = 200
+"""Of AVIF: the most bits it has, libvips' names of metadata, and how a film is marked."""
+
+_RUN = 16
+"""Frames that are decoded at a time: each is drawn over those before it."""
+
+_DELAY = 100
+"""Milliseconds that a frame is shown, if nothing says how long."""
 
 
 class WebpCodec(VipsCodec):
@@ -67,12 +80,6 @@ def _split(encoded: bytes) -> Iterator[tuple[bytes, bytes]]:
         kind, size = struct.unpack_from("<4sI", encoded, place)
         yield kind, encoded[place + 8 : place + 8 + size]
         place += 8 + size + size % 2
-
-
-_MOST_BITS = 12
-_FIELDS = {"icc": "icc-profile-data", "xmp": "xmp-data", "exif": "exif-data"}
-_SEQUENCE = b"avis"
-_LONGEST_BRANDS = 200
 
 
 class AvifCodec(VipsCodec):
@@ -130,13 +137,6 @@ class AvifCodec(VipsCodec):
                 f"({reason}); convert it to PNG, TIFF or JPEG."
             )
         return super().unreadable(source, error)
-
-
-_RUN = 16
-"""Frames that are decoded at a time: each is drawn over those before it."""
-
-_DELAY = 100
-"""Milliseconds that a frame is shown, if nothing says how long."""
 
 
 class GifCodec(VipsCodec):
