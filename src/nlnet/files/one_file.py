@@ -94,7 +94,8 @@ def write_results(
         write_pages(
             settings.error, [ImageFile(error, leading=pages[0].leading) for error in errors]
         )
-    notes += notes_of(found)
+    if STAYS not in notes:
+        notes += notes_of(found)
     sigmas = tuple(page.plan.sigma for page in found)
     words = tuple(page.plan.in_words() for page in found)
     return Findings(sigmas, settings.estimates, notes, words)
@@ -118,7 +119,10 @@ _BLOCK = 16
 """Pixels of the blocks that a JPEG with halved chroma is made of."""
 
 
-STAYS = "its noise is weaker than what encoding it again would lose, so the file is copied as it is"
+STAYS = (
+    "its noise is weaker than what encoding it again would lose, so the file is copied as it is "
+    "(--sigma S, or --jpeg-quality Q, writes it again)"
+)
 
 
 def rewriting(
