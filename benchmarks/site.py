@@ -40,7 +40,6 @@ RESULTS = Path(__file__).resolve().parent / "results" / "site.json"
 SIZES = {"12 megapixels": (3000, 4000), "24 megapixels": (4000, 6000)}
 SIGMA = 15.0
 THREADS = 2
-TURNS = 3
 PATIENCE = 600_000  # milliseconds
 WATCH = """
   globalThis.longest = 0;
@@ -61,13 +60,15 @@ CANCEL = """async () => {
 
 def main() -> None:
     """Measure everything, print it, and keep it in a file."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=3, help="how often times are taken: 3")
+    turns = parser.parse_args().turns
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None or not SITE.exists():
         sys.exit("It needs chromium and build/site, which `make site` builds.")
     from playwright.sync_api import sync_playwright
 
-    result: dict[str, Any] = {"run": describe_run(), "threads": THREADS}
+    result: dict[str, Any] = {"run": describe_run(), "threads": THREADS, "turns": turns}
     result["first_visit_bytes"] = first_visit(SITE)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -85,7 +86,7 @@ def main() -> None:
             return page
 
         result["photos"] = [
-            time_photo(visit, Path(folder), name, *size) for name, size in SIZES.items()
+            time_photo(visit, Path(folder), name, *size, turns) for name, size in SIZES.items()
         ]
         result["differing"] = compare(visit(), Path(folder))
         browser.close()
@@ -93,7 +94,9 @@ def main() -> None:
     write_json(result, RESULTS)
 
 
-def time_photo(visit: Any, folder: Path, name: str, height: int, width: int) -> dict[str, Any]:
+def time_photo(
+    visit: Any, folder: Path, name: str, height: int, width: int, turns: int
+) -> dict[str, Any]:
     """Return how long a JPEG takes from file to file, and what the page takes meanwhile."""
     path = folder / "photo.jpg"
     clean = read_image(BUNDLED).pixels
@@ -102,7 +105,7 @@ def time_photo(visit: Any, folder: Path, name: str, height: int, width: int) -> 
     write_image(path, ImageFile(np.rint(np.clip(noisy, 0, 255)).astype(np.uint8)))
     seconds: dict[str, list[float]] = {"chromium": [], "sse2": [], "best": []}
     longest, peak, took = 0.0, 0.0, []
-    for _ in range(TURNS):
+    for _ in range(turns):
         page = visit()
         with watched_memory() as memory:
             began = time.perf_counter()

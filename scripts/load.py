@@ -1,8 +1,8 @@
 """What pages tell of load: ``python -m scripts.load``.
 
-Writes what ``load.json`` (``make load``), ``web_memory.json`` (``make bench-web-memory``) and
-``busy.json`` (``make bench-busy``) of ``benchmarks/results`` say into ``docs/web.md`` and
-``docs/performance.md``.
+Writes what ``load.json`` (``make load``), ``web_memory.json`` (``make bench-web-memory``),
+``site.json`` (``make bench-site``) and ``busy.json`` (``make bench-busy``) in
+``benchmarks/results`` say into ``docs/web.md`` and ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def fill_in(name: str, page: str) -> str:
     if name == "docs/performance.md":
         return insert_block(page, "busy", format_busy(_read("busy")))
     page = insert_block(page, "load", format_load(_read("load")))
+    page = insert_block(page, "site", format_site(_read("site")))
     return insert_block(page, "memory", format_memory(_read("web_memory")))
 
 
@@ -60,6 +61,34 @@ def format_load(content: dict[str, Any]) -> str:
         ],
     ]
     return "\n\n".join([textwrap.fill(source, WIDTH), format_table(["", ""], rows)])
+
+
+def format_site(content: dict[str, Any]) -> str:
+    """Return what the page without a server takes, beside the native command."""
+    differing = max(content["differing"].values())
+    size, threads = content["first_visit_bytes"] / 1e6, content["threads"]
+    source = (
+        f"A first visit loads {size:.2f} MB. JPEG photos take, from file to file, in Chromium and "
+        f"by the command, with {threads} threads each (`make bench-site` on "
+        f"{_machine(content['run'])}, `benchmarks/results/site.json`; of its "
+        f"{len(content['differing'])} PNG files, at most {differing:.1e} of the values differ from "
+        "Python's):"
+    )
+    rows = [
+        [
+            photo["name"],
+            *(f"{photo['seconds'][name]:.1f}" for name in ("chromium", "sse2", "best")),
+            f"{photo['times_sse2']:.2f}",
+            f"{photo['times_best']:.2f}",
+            f"{photo['longest_task_ms']:.0f} ms" if photo["longest_task_ms"] else "below 50 ms",
+            f"{photo['cancel_ms']} ms",
+            f"{photo['peak_mb']:,} MB",
+        ]
+        for photo in content["photos"]
+    ]
+    head = ["", "browser, s", "command, SSE2, s", "command, s", "times SSE2", "times the command"]
+    head += ["longest task of the page", "cancel", "memory of the browser"]
+    return "\n\n".join([textwrap.fill(source, WIDTH), format_table(head, rows)])
 
 
 def format_memory(content: dict[str, Any]) -> str:

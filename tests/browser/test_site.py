@@ -102,38 +102,45 @@ def test_it_works_offline(site: Sites, noisy_png: Path) -> None:
     tour.expect("#found", "Found: white noise")
 
 
+WATCH = """() => {
+  globalThis.longest = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) longest = Math.max(longest, entry.duration);
+  }).observe({ type: "longtask" });
+}"""
+CANCEL = """async () => {
+  const began = performance.now();
+  document.getElementById("cancel").click();
+  while (!document.getElementById("busy").hidden) {
+    await new Promise((next) => setTimeout(next, 5));
+  }
+  return performance.now() - began;
+}"""
+
+
 @pytest.mark.parametrize("isolated", [True, False])
 def test_cancel_answers_at_once_and_the_page_never_waits(
     site: Sites, tmp_path: Path, photo: np.ndarray, isolated: bool
 ) -> None:
     write_image(tmp_path / "large.png", ImageFile(np.tile(photo, (8, 6, 1))))
-    tour = site(isolated=isolated)
-    tour.page.evaluate(
-        """() => {
-          globalThis.longest = 0;
-          new PerformanceObserver((list) => {
-            for (const entry of list.getEntries()) longest = Math.max(longest, entry.duration);
-          }).observe({ type: "longtask" });
-        }"""
-    )
-    tour.open(tmp_path / "large.png")
-    tour.expect("#busy-text", "Denoising 2")
-    took = tour.page.evaluate(
-        """async () => {
-          const began = performance.now();
-          document.getElementById("cancel").click();
-          while (!document.getElementById("busy").hidden) {
-            await new Promise((next) => setTimeout(next, 5));
-          }
-          return performance.now() - began;
-        }"""
-    )
-    assert took < 200
-    tour.page.get_by_role("button", name="Run again").click()
-    tour.expect("#busy-text", "Denoising")
-    tour.expect("#result")
-    # A busy machine may keep the page waiting as well, so not every task counts.
-    assert tour.page.evaluate("longest") < 200
+    tried = []
+    for _ in range(3):  # a busy machine may keep the page waiting as well: the best of three counts
+        tour = site(isolated=isolated)
+        tour.page.evaluate(WATCH)
+        tour.open(tmp_path / "large.png")
+        tour.expect("#busy-text", "Denoising 2")
+        took = tour.page.evaluate(CANCEL)
+        tour.page.get_by_role("button", name="Run again").click()
+        tour.expect("#busy-text", "Denoising")
+        tour.expect("#result")
+        tour.set_slider("grain", 40)
+        tour.expect("#blend[data-drawn]")
+        tour.page.get_by_role("button", name="Real size").click()
+        tour.expect("#blend[data-drawn]")
+        tried.append((took < 200, tour.page.evaluate("longest") <= 50))
+        if all(tried[-1]):
+            return
+    assert all(map(any, zip(*tried, strict=True)))
 
 
 def test_strengths_blend_and_are_saved(site: Sites, noisy_png: Path, tmp_path: Path) -> None:
@@ -163,6 +170,61 @@ def test_a_jpeg_keeps_what_it_says(site: Sites, photo: np.ndarray, tmp_path: Pat
     assert "A. Photographer" in result.get("exif-ifd0-Artist")
     profile = pyvips.Image.new_from_file(str(path)).get("icc-profile-data")
     assert result.get("icc-profile-data") == profile
+
+
+def test_a_file_of_another_format_says_the_same(
+    site: Sites, photo: np.ndarray, tmp_path: Path
+) -> None:
+    pyvips = pytest.importorskip("pyvips")
+    image = pyvips.Image.new_from_array(photo).copy(interpretation="srgb")
+    image = image.copy()
+    image.set_type(pyvips.GValue.gint_type, "orientation", 6)
+    image.set_type(pyvips.GValue.gstr_type, "exif-ifd0-Artist", "A. Photographer")
+    for first, other in (("jpg", "png"), ("png", "jpg")):
+        path = tmp_path / f"photo.{first}"
+        image.write_to_file(str(path), profile="p3")
+        tour = site()
+        tour.page.locator("#format").select_option({"jpg": "jpeg"}.get(other, other))
+        tour.open_and_wait(path)
+        assert tour.page.locator("#notes").is_hidden()
+        assert tour.download(tmp_path / f"result.{other}") == f"photo-denoised.{other}"
+        result = pyvips.Image.new_from_file(str(tmp_path / f"result.{other}"))
+        profile = pyvips.Image.new_from_file(str(path)).get("icc-profile-data")
+        assert result.get("icc-profile-data") == profile
+        assert (result.width, result.get("orientation")) == (photo.shape[1], 6)
+        assert "A. Photographer" in result.get("exif-ifd0-Artist")
+
+
+def test_other_colors_are_converted_and_other_images_left_out(
+    site: Sites, photo: np.ndarray, tmp_path: Path
+) -> None:
+    pyvips = pytest.importorskip("pyvips")
+    image = pyvips.Image.new_from_array(photo).copy(interpretation="srgb")
+    paths = [tmp_path / f"photo.{name}" for name in ("webp", "jpg")]
+    wide = image.icc_transform("p3", input_profile="srgb")
+    wide.write_to_file(str(paths[0]), lossless=True, profile="p3")
+    image.colourspace("cmyk").write_to_file(str(paths[1]), Q=100, profile="cmyk")
+    for path in paths:
+        tour = site()
+        tour.page.locator("#format").select_option("png")
+        tour.page.locator("#noise").select_option("white")
+        tour.open_and_wait(path)
+        tour.expect("#notes", "converted to sRGB")
+        tour.download(tmp_path / "result.png")
+        result = pyvips.Image.new_from_file(str(tmp_path / "result.png"))
+        assert "icc-profile-data" not in result.get_fields()
+        means = result.numpy().reshape(-1, result.bands)[:, :3].mean(axis=0)
+        given = photo.reshape(-1, 3).mean(axis=0)
+        np.testing.assert_allclose(means, given, atol=1.5 if path.suffix == ".webp" else 12)
+    image.write_to_file(str(tmp_path / "double.jpg"), Q=95)
+    jpeg = (tmp_path / "double.jpg").read_bytes()
+    index = b"\xff\xe2\x00\x0eMPF\0" + bytes(8)
+    (tmp_path / "double.jpg").write_bytes(jpeg[:2] + index + jpeg[2:])
+    tour = site()
+    tour.open_and_wait(tmp_path / "double.jpg")
+    tour.expect("#notes", "its further images (previews or a gain map) are left out")
+    tour.download(tmp_path / "single.jpg")
+    assert b"MPF\0" not in (tmp_path / "single.jpg").read_bytes()
 
 
 def test_what_only_the_command_can_do_is_said(site: Sites, tmp_path: Path) -> None:

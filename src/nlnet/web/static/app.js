@@ -43,7 +43,7 @@ function open(files) {
 /** Show a photo, and the settings that made its result. */
 function select(photo) {
   live.stop();
-  clearTimeout(timer);
+  expect(false);
   current = photo;
   photo?.settle();
   writeSettings(photo?.settings ?? common, photo?.channels ?? 0);
@@ -93,8 +93,8 @@ function renderResult() {
   offerModels(current?.channels ?? 0, (current?.settings ?? common).model);
   describeSettings(current);
   for (const id of ["result", "facts", "download"]) find(id).hidden = !result;
-  find("stale").hidden = !stale;
-  find("run").hidden = !current?.settled || (current.state === "done" && !stale);
+  find("stale").hidden = !stale || current.soon;
+  find("run").hidden = !current?.idle || (current.state === "done" && !stale);
   find("use-for-all").hidden = !current || jobs.photos.every(hasSameSettings);
   find("after-tag").textContent = stale ? "Denoised, other settings" : "Denoised";
   if (!result) return;
@@ -136,27 +136,37 @@ function tellNews() {
 
 /** Work on the photo that is shown, once its visible part is there. */
 async function run() {
-  clearTimeout(timer);
+  expect(true);
   const photo = current;
   await live.done;
-  if (photo && photo === current) jobs.run(photo);
+  if (!photo?.soon) return; // another one is shown, or the work was stopped
+  expect(false);
+  jobs.run(photo);
+}
+
+/** Say whether work on the photo that is shown begins in a moment, after `wait` milliseconds. */
+function expect(soon, wait = null) {
+  clearTimeout(timer);
+  if (current) current.soon = soon;
+  if (wait !== null) timer = setTimeout(run, wait);
 }
 
 function runAll() {
-  clearTimeout(timer);
+  expect(false);
   jobs.runAll();
   render();
 }
 
 find("panel").addEventListener("submit", (event) => event.preventDefault());
 find("panel").addEventListener("input", ({ target }) => {
-  clearTimeout(timer);
+  expect(false);
   if (target.id === "sigma") find("automatic").checked = false;
   wish(readSettings());
   if (!current || target.type === "number" || !jobs.needs(current)) return;
   const sliding = SLIDERS.includes(target.id);
   if (sliding && target.id !== "jpeg-quality") live.show(current);
-  timer = setTimeout(run, sliding ? PATIENCE : 0);
+  expect(true, sliding ? PATIENCE : 0);
+  render();
 });
 
 /** Take settings for the photo that is shown; those of the only one are also those of the next. */
@@ -184,7 +194,7 @@ find("run").addEventListener("click", () => {
   find("view").focus({ preventScroll: true });
 });
 find("cancel").addEventListener("click", () => {
-  clearTimeout(timer);
+  expect(false);
   jobs.stop();
   setTimeout(() => {
     render(); // by then it has stopped

@@ -2,17 +2,17 @@
 // blended by the back end; this is what they will look like (denoising/strength.py).
 
 import { find } from "./page.js";
+import { askViewing } from "./pictures.js";
 
 const MOST = 4e6; // pixels of a screen with finer ones than CSS has, before that is given up
 
 export class Blending {
   #canvas = find("blend");
-  #scratch = document.createElement("canvas");
   #shares = [1, 1]; // of luma and chroma
   #place = null; // where the image is in the view
-  #read = null; // the visible pixels of both images, and where they were then
-  #key = ""; // stands for the place
-  #frame = 0;
+  #drawn = null; // where it was when the canvas was drawn; null: another image
+  #drawing = false;
+  #again = false; // something has changed since then
 
   /** Choose how much of the change from image to result is shown. */
   blend(grain, chroma) {
@@ -22,76 +22,65 @@ export class Blending {
 
   /** Follow the image: { x, y, scale } in CSS pixels, { width, height } in its own, { smooth }. */
   follow(place) {
-    const { clientWidth, clientHeight } = find("view");
-    const key = JSON.stringify([place, clientWidth, clientHeight, devicePixelRatio]);
-    if (key !== this.#key) this.#read = null;
-    this.#key = key;
     this.#place = place;
     this.#ask();
   }
 
-  /** One of the images is another one. */
-  renew() {
-    this.#read = null;
+  /** Take other images: blobs, { before, after } or one of them. */
+  renew(images) {
+    askViewing("show", images);
+    this.#drawn = null;
     this.#ask();
   }
 
-  /** Draw once, however often it is asked for before the next frame. */
+  get #off() {
+    return this.#shares.every((share) => share === 1) || find("after-layer").hidden;
+  }
+
   #ask() {
-    const off = this.#shares.every((share) => share === 1) || find("after-layer").hidden;
-    this.#canvas.hidden = off;
-    find("after").classList.toggle("blended", !off);
-    cancelAnimationFrame(this.#frame);
     delete this.#canvas.dataset.drawn; // until it shows what was asked for
-    if (!off && this.#place) this.#frame = requestAnimationFrame(() => this.#draw());
+    this.#reveal();
+    this.#again = !this.#off && this.#place !== null;
+    if (!this.#drawing) this.#draw();
   }
 
-  #draw() {
-    this.#read ??= this.#readBoth();
-    if (!this.#read) return;
-    const [before, after] = this.#read;
-    const blended = mix(before, after, ...this.#shares);
-    Object.assign(this.#canvas, { width: blended.width, height: blended.height });
-    this.#canvas.getContext("2d").putImageData(blended, 0, 0);
-    this.#canvas.dataset.drawn = this.#shares;
+  /** Show what is drawn, moved to where it belongs now. */
+  #reveal() {
+    const shown = !this.#off && this.#drawn !== null;
+    this.#canvas.hidden = !shown;
+    find("after").classList.toggle("blended", shown);
+    if (!shown) return;
+    const zoom = this.#place.scale / this.#drawn.scale;
+    const [x, y] = ["x", "y"].map((axis) => this.#place[axis] - zoom * this.#drawn[axis]);
+    this.#canvas.style.transform = `translate(${x}px, ${y}px) scale(${zoom})`;
   }
 
-  #readBoth() {
-    const images = [find("before"), find("after")];
-    if (!images.every((image) => image.complete && image.naturalWidth)) return null;
+  async #draw() {
+    this.#drawing = true;
+    while (this.#again) {
+      this.#again = false;
+      const [place, shares] = [this.#place, this.#shares];
+      const bitmap = await this.#blended(place, shares);
+      if (!bitmap) continue;
+      this.#canvas.getContext("bitmaprenderer").transferFromImageBitmap(bitmap);
+      this.#drawn = place;
+      this.#reveal();
+      if (!this.#again) this.#canvas.dataset.drawn = shares;
+    }
+    this.#drawing = false;
+  }
+
+  /** What the worker draws; null where there is nothing, or the images are others by then. */
+  async #blended({ x, y, scale, width, height, smooth }, shares) {
     const { clientWidth, clientHeight } = find("view");
     const fine = clientWidth * clientHeight * devicePixelRatio ** 2 <= MOST;
     const ratio = fine ? devicePixelRatio : 1;
-    const width = Math.round(ratio * clientWidth);
-    const height = Math.round(ratio * clientHeight);
-    if (!width || !height) return null;
-    Object.assign(this.#scratch, { width, height });
-    const context = this.#scratch.getContext("2d", { willReadFrequently: true });
-    context.imageSmoothingEnabled = this.#place.smooth;
-    const { x, y, scale } = this.#place;
-    const box = [x, y, scale * this.#place.width, scale * this.#place.height];
-    return images.map((image) => {
-      context.clearRect(0, 0, width, height);
-      context.drawImage(image, ...box.map((length) => ratio * length));
-      return context.getImageData(0, 0, width, height);
-    });
+    const size = { width: Math.round(ratio * clientWidth), height: Math.round(ratio * clientHeight) };
+    if (!size.width || !size.height) return null;
+    const box = [x, y, scale * width, scale * height].map((length) => ratio * length);
+    const result = find("after").src;
+    const asked = askViewing("blend", { box, ...size, smooth, shares });
+    const bitmap = await asked.catch(() => null); // an image that browsers cannot show
+    return find("after").src === result ? bitmap : null;
   }
-}
-
-/** Image data between two others: luma, the mean of the channels, and the rest have shares. */
-function mix(before, after, luma, chroma) {
-  const [from, to] = [before.data, after.data];
-  const mixed = new ImageData(before.width, before.height);
-  const { data } = mixed; // rounds and clips
-  for (let at = 0; at < from.length; at += 4) {
-    const red = to[at] - from[at];
-    const green = to[at + 1] - from[at + 1];
-    const blue = to[at + 2] - from[at + 2];
-    const common = ((luma - chroma) * (red + green + blue)) / 3;
-    data[at] = from[at] + chroma * red + common;
-    data[at + 1] = from[at + 1] + chroma * green + common;
-    data[at + 2] = from[at + 2] + chroma * blue + common;
-    data[at + 3] = to[at + 3];
-  }
-  return mixed;
 }

@@ -2,20 +2,14 @@
 
 import { isDeep, qualityOf, typeOf, without } from "./containers.js";
 import { isColor, isRgb, isTold, readMetadata, withMetadata } from "./metadata.js";
+import { answerWith } from "./workers.js";
 
 const PAYS = 2; // as files/one_file.py has it
 const GOOD = 95;
 const PIECE = 1024; // pixels along a side that are encoded to find out
 const BLOCK = 16; // pixels of the blocks that a JPEG with halved chroma is made of
 
-self.onmessage = async ({ data: { number, act, given } }) => {
-  try {
-    const [answer, transferred] = await { decode, encode }[act](given);
-    self.postMessage({ number, answer }, transferred);
-  } catch (error) {
-    self.postMessage({ number, error: error.message });
-  }
-};
+answerWith({ decode, encode });
 
 async function decode({ file }) {
   const pixels = await pixelsOf(new Uint8Array(await file.arrayBuffer()), file.type);
@@ -68,14 +62,14 @@ async function encode({ file, pixels, type, quality, insists }) {
   if (type === "image/jpeg" && quality === null) {
     const own = qualityOf(bytes);
     chosen = own === null ? GOOD : await payingQuality(bytes, image, own, insists);
-    if (chosen === null) return [null, []];
+    if (chosen === null) return [null];
   }
   const blob = await write(image, type, chosen);
   const said = await readMetadata(from, bytes);
   const encoded = new Uint8Array(await blob.arrayBuffer());
   const { whole, notes } = await withMetadata(encoded, type, said, from);
   if (isDeep(bytes)) notes.push("its 16 bits become 8; the nlnet command and its server keep them");
-  return [{ blob: new Blob([whole], { type }), notes }, []];
+  return [{ blob: new Blob([whole], { type }), notes }];
 }
 
 function write(image, type, quality) {

@@ -5,6 +5,7 @@ import { noiseFor, noiseOfPart } from "./fields.js";
 import { goOffline } from "./offline.js";
 import { find, measure, unless } from "./page.js";
 import { Problem } from "./problem.js";
+import { startWorker } from "./workers.js";
 
 const TYPES = { jpeg: "image/jpeg", png: "image/png" };
 const SUFFIXES = { "image/jpeg": ".jpg", "image/png": ".png" };
@@ -16,23 +17,7 @@ const WORDS = {
   poisson: "photon noise",
   camera: "camera noise, correlated",
 };
-const codec = new Worker(new URL("./codec.js", import.meta.url), { type: "module" });
-const waiting = new Map(); // from a number to what settles it
-let number = 0;
-
-codec.onmessage = ({ data: { number: which, answer, error } }) => {
-  const { resolve, reject } = waiting.get(which);
-  waiting.delete(which);
-  if (error === undefined) resolve(answer);
-  else reject(new Problem(error));
-};
-
-function ask(act, given, transferred = []) {
-  return new Promise((resolve, reject) => {
-    waiting.set(++number, { resolve, reject });
-    codec.postMessage({ number, act, given }, transferred);
-  });
-}
+const ask = startWorker(new URL("./codec.js", import.meta.url));
 
 /** What can be asked for; as `backend.js` says. */
 export async function offer() {
@@ -67,7 +52,7 @@ export async function denoise(photo, settings, signal, report) {
   const pixels = await unless(signal, ask("decode", { file: photo.file }));
   const { channels } = pixels;
   let found = known(photo, noise, given);
-  const denoised = await remove(pixels, {
+  const { data, width, height } = await remove(pixels, {
     noise: found ?? noise,
     sigma: given,
     strength: [settings.grain, settings.chroma],
@@ -80,6 +65,7 @@ export async function denoise(photo, settings, signal, report) {
     transfer: true,
   });
   const seconds = (performance.now() - began) / 1000;
+  const denoised = { data, width, height }; // an ImageData would be copied on its way to the codec
   const saved = await unless(signal, encoded(photo.file, denoised, settings, found));
   const about = found.kind === "none" ? "" : `, about ${Number(found.sigma.toPrecision(2))}`;
   return {
@@ -106,7 +92,7 @@ export function blend(photo, result, settings, signal, report) {
 export async function part(photo, file, factor, settings, signal) {
   const { noise, sigma } = noiseOfPart(photo, noiseFor(photo, settings), factor);
   const pixels = await ask("decode", { file });
-  const shown = await remove(pixels, {
+  const { data, width, height } = await remove(pixels, {
     noise,
     ...(sigma === "auto" ? {} : { sigma: Number(sigma) }),
     strength: [settings.grain, settings.chroma],
@@ -114,8 +100,8 @@ export async function part(photo, file, factor, settings, signal) {
     signal,
     transfer: true,
   });
-  const given = { file, pixels: shown, type: "image/png", quality: null };
-  return (await ask("encode", given, [shown.data.buffer])).blob;
+  const given = { file, pixels: { data, width, height }, type: "image/png", quality: null };
+  return (await ask("encode", given, [data.buffer])).blob;
 }
 
 /** The noise of a photo, if it was found before and neither strength nor another kind is given. */

@@ -23,7 +23,7 @@ export class Jobs {
 
   /** Photos that a run of all would work on. */
   get undone() {
-    return this.photos.filter((photo) => photo.settled && (photo.state !== "done" || photo.stale));
+    return this.photos.filter((photo) => photo.idle && (photo.state !== "done" || photo.stale));
   }
 
   /** How many photos are done and have failed, in words. */

@@ -79,6 +79,6 @@ export function connectList(jobs, actions) {
 function stateOf(photo) {
   if (photo.state === "working") return photo.news ? describeNews(photo.news).text : "begins";
   if (photo.state === "failed") return photo.error;
-  if (photo.stale && photo.settled) return "done, with other settings";
+  if (photo.stale && photo.idle) return "done, with other settings";
   return WORDS[photo.state];
 }

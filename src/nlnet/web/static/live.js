@@ -1,7 +1,7 @@
 // The visible part of the image as the settings would have it, before the whole is computed.
 
 import { part } from "./backend.js";
-import { find } from "./page.js";
+import { askViewing } from "./pictures.js";
 
 const MOST = 700_000; // pixels: a moment's work; a larger part is computed at a smaller size
 const MARGIN = 16; // pixels around what is visible, for at its border a part lacks its neighbours
@@ -44,7 +44,9 @@ export class Live {
     try {
       const area = this.#viewer.visiblePart(MARGIN);
       const factor = Math.min(1, Math.sqrt(MOST / (area.width * area.height)));
-      const blob = await part(photo, await cut(area, factor), factor, photo.settings, signal);
+      const cut = await askViewing("cut", { ...area, factor });
+      const file = new File([cut], "part.png", { type: cut.type });
+      const blob = await part(photo, file, factor, photo.settings, signal);
       if (!signal.aborted) await this.#viewer.showPart(blob, area);
     } catch {
       // A preview that fails is none: the result follows, or says what is wrong.
@@ -53,16 +55,4 @@ export class Live {
       this.#go();
     }
   }
-}
-
-/** A part of the noisy image as a PNG file, at a size that is a factor of its own. */
-async function cut({ x, y, width, height }, factor) {
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.round(factor * width);
-  canvas.height = Math.round(factor * height);
-  const context = canvas.getContext("2d");
-  context.imageSmoothingQuality = "high";
-  context.drawImage(find("before"), x, y, width, height, 0, 0, canvas.width, canvas.height);
-  const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-  return new File([blob], "part.png", { type: "image/png" });
 }

@@ -5,6 +5,7 @@ import { computed, fileKey, workKey } from "./settings.js";
 export class Photo {
   state = "waiting"; // waiting, working, done, failed or stopped
   news = null; // what is being done while it works
+  soon = false; // whether work on it begins in a moment
   error = "";
   before = null; // what to show of it, from `open` of the back end
   result = null; // from `denoise`, with strengths of at least 1
@@ -44,6 +45,11 @@ export class Photo {
   /** Whether nothing is being done about it. */
   get settled() {
     return ["done", "failed", "stopped"].includes(this.state);
+  }
+
+  /** Whether nothing will be done about it, either, unless somebody asks for it. */
+  get idle() {
+    return this.settled && !this.soon;
   }
 
   /** Set what is wanted; what only blends the result needs no work. */

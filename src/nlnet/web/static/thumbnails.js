@@ -1,5 +1,7 @@
 // Small pictures of the photos in the list, made one after the other.
 
+import { askViewing } from "./pictures.js";
+
 const SIDE = 96; // pixels; shown at half of it
 
 let last = Promise.resolve();
@@ -15,8 +17,7 @@ export function drawThumbnail(canvas, blob) {
 }
 
 async function draw(canvas, blob) {
-  // Two steps: the browser turns the photo as its orientation says, and scales while it decodes.
-  const small = await createImageBitmap(blob, { resizeHeight: SIDE, resizeQuality: "medium" });
+  const small = await askViewing("thumbnail", { blob, side: SIDE });
   const narrow = small.width < SIDE;
   const scale = narrow ? SIDE / small.width : 1;
   Object.assign(canvas, { width: SIDE, height: SIDE });

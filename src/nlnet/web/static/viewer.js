@@ -46,6 +46,7 @@ export class Viewer {
   /** Show a noisy image, all of it, and no result. */
   showBefore(blob, width, height, stretched) {
     setBlob(this.#before, blob);
+    this.#blending.renew({ before: blob });
     this.#view.classList.remove("empty");
     find("before-tag").textContent = stretched ? "Noisy, contrast stretched" : "Noisy";
     this.#size = { width, height };
@@ -58,13 +59,12 @@ export class Viewer {
   async showAfter(blob) {
     const first = find("after-layer").hidden;
     setBlob(this.#after, blob);
-    this.#blending.renew();
+    this.#blending.renew({ after: blob });
     const { src } = this.#after;
     const seen = (await this.#after.decode().catch(() => false)) !== false;
     if (this.#after.src !== src) return true; // there is another one by now
     this.hidePart();
     this.#setAfterHidden(!seen);
-    this.#blending.renew();
     if (first && seen) this.#stopGlide = glide(this.#handle, 100, 50, (place) => this.slideTo(place));
     this.#draw();
     return seen;

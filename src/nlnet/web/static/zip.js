@@ -11,9 +11,9 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
   return value;
 });
 
-/** The checksum of the format. */
-export function crc32(bytes) {
-  let value = 0xffffffff;
+/** The checksum of the format, of bytes that may follow others. */
+export function crc32(bytes, before = 0) {
+  let value = before ^ 0xffffffff;
   for (const byte of bytes) value = TABLE[(value ^ byte) & 0xff] ^ (value >>> 8);
   return (value ^ 0xffffffff) >>> 0;
 }
@@ -26,7 +26,7 @@ export async function zip(entries) {
   let offset = 0;
   for (const { name, blob } of entries) {
     const title = encoder.encode(unique(name, taken));
-    const checksum = crc32(new Uint8Array(await blob.arrayBuffer()));
+    const checksum = await checksumOf(blob);
     if (offset + blob.size > LIMIT) throw new RangeError("A zip file holds 4 GB at most.");
     const facts = [VERSION, UTF8_NAMES, 0, ...now(), checksum, blob.size, blob.size];
     const sizes = [2, 2, 2, 2, 2, 4, 4, 4];
@@ -44,6 +44,17 @@ export async function zip(entries) {
   const end = [0, 0, count, count, length, offset, 0];
   parts.push(...directory, record(0x06054b50, end, [2, 2, 2, 2, 4, 4, 2], [], []));
   return new Blob(parts, { type: "application/zip" });
+}
+
+/** Piece by piece, so that the page need not wait for a large file. */
+async function checksumOf(blob) {
+  let checksum = 0;
+  const reader = blob.stream().getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return checksum;
+    checksum = crc32(value, checksum);
+  }
 }
 
 function unique(name, taken) {
