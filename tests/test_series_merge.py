@@ -77,6 +77,17 @@ def test_a_page_of_other_things_changes_nothing():
     assert np.sqrt(np.mean((merged - pages[0].noisy) ** 2)) < 0.2
 
 
+def test_a_point_that_one_page_shows_is_left_as_it_is():
+    clean = moved(0.0, 0.0)
+    lit = clean.copy()
+    lit[40:43, 50:53] += 6
+    pages = series([clean, clean, lit, clean, clean])
+    merged, left = merge_page(pages, 2, None)
+    assert np.array_equal(merged[0, 38:45, 48:55], pages[2].noisy[0, 38:45, 48:55])
+    assert (left[38:45, 48:55] == 1).all()
+    assert np.median(left) < 0.6
+
+
 def test_hidden_pixels_of_a_neighbour_are_not_used():
     hidden = np.zeros((96, 104), bool)
     hidden[40:60, 30:50] = True

@@ -16,7 +16,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
+from nlnet.arrays import Array
 from nlnet.denoising.series_motion import Motion, Motions, find_motion, follow, moves
 from nlnet.engine.jobs import threads_for
 from nlnet.engine.series import BLOCK, Neighbour, Plane, in_threads, keep, merge
@@ -25,13 +27,18 @@ from nlnet.masks import Mask
 REACH = 4
 """How many pages before and after a page are its neighbours."""
 
-_UNLIKE = 0.05
-"""Variance by which a difference may exceed what a page shows, on average over its blocks: beyond,
-it is another scene."""
+_ALIKE = 0.85
+_GUIDES = 0.01
+"""A page shows another scene if it differs from one by more than this share of the variance that
+the one shows, and what guides err by."""
 
 _KEPT = 4.0
 """What stands out of the noise that a page loses, in its standard deviation: noise itself does in
 one of 16,000 coefficients."""
+
+_POINT, _AROUND = 5.0, 4
+"""What a point stands out by to be one that only this page shows, in standard deviations of what
+averaging removes within 5x5 pixels, and the pixels around it that are left as they are."""
 
 _MERGED = 0.6
 """Share of the noise that averaging removes, at least, where it tells how strong the noise is."""
@@ -92,10 +99,13 @@ class MergedPage:
         The average.
     left : (H, W) array
         Standard deviation of the noise in it.
+    guide : (C, H, W) array
+        The page, denoised by itself.
     """
 
     noisy: Plane
     left: Plane
+    guide: Plane
 
 
 def merge_pages(
@@ -130,7 +140,8 @@ def merge_pages(
             yield number, None
             continue
         motions = {pair: found for pair, found in motions.items() if there.keys() >= {*pair}}
-        yield number, MergedPage(*merge_page(there, number, threads, motions))
+        merged, left = merge_page(there, number, threads, motions)
+        yield number, MergedPage(merged, left, there[number].guide)
 
 
 def merge_page(
@@ -174,14 +185,15 @@ def merge_page(
         known = motions.get((number, other))
         return known or find((number, other), expected[other])
 
-    others = [pages[each] for each in order if each != number]
-    found = in_threads(motion_of, [each for each in order if each != number], several)
-    if found and not moves(found):
-        found = [each.still() for each in found]
+    others = [each for each in order if each != number]
+    found = dict(zip(others, in_threads(motion_of, others, several), strict=True))
+    # Pages that show something else do not tell what moves.
+    if not moves([each for each in found.values() if is_alike(each)]):
+        found = {other: each.still() for other, each in found.items()}
     alike = [
-        other.as_neighbour(each.field, each.gain, each.offset)
-        for each, other in zip(found, others, strict=True)
-        if each.left < each.shown + _UNLIKE
+        pages[other].as_neighbour(each.field, each.gain, each.offset)
+        for other, each in found.items()
+        if is_alike(each)
     ]
     merged, left, removed = merge(page.noisy, page.guide, alike, threads)
     if alike and page.even_from is not None and page.spread is not None:
@@ -190,7 +202,44 @@ def merge_page(
         left, removed = left * factor, removed * factor
     if alike and page.spread is not None:
         merged = keep(page.noisy, merged, removed * page.spread, _KEPT, threads)
+        points = shown_once(page.noisy - merged, removed * page.spread)
+        merged, left = np.where(points, page.noisy, merged), np.where(points, np.float32(1), left)
     return merged, left
+
+
+def is_alike(found: Motion) -> bool:
+    """Whether two pages show the same scene."""
+    return found.left < _ALIKE * found.shown + _GUIDES
+
+
+def shown_once(lost: Plane, removed: Plane) -> Mask:
+    """Return where a page shows points that its neighbours do not, (H, W).
+
+    Parameters
+    ----------
+    lost : (C, H, W) array
+        What averaging has taken from the page.
+    removed : (H, W) array
+        Standard deviation of the noise in it.
+
+    Examples
+    --------
+    >>> lost = np.zeros((1, 20, 20), np.float32)
+    >>> lost[0, 9:12, 9:12] = 4
+    >>> shown_once(lost, np.ones((20, 20), np.float32)).any(axis=0).nonzero()[0]
+    array([ 5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15])
+    """
+    wide = np.pad(lost, ((0, 0), (2, 2), (2, 2)), mode="edge")
+    for _ in range(4):  # 1, 4, 6, 4, 1, whose squares have the sum 70
+        wide = wide[:, 1:] + wide[:, :-1]
+        wide = wide[:, :, 1:] + wide[:, :, :-1]
+    points = np.asarray((np.abs(wide) > 70 * _POINT * removed).any(axis=0))
+    if not points.any():
+        return points
+    around: Array = np.pad(points, _AROUND)
+    for axis in (0, 1):
+        around = np.asarray(sliding_window_view(around, 2 * _AROUND + 1, axis).any(axis=-1))
+    return around
 
 
 def strength_of_noise(lost: Plane, removed: Plane) -> np.float32:

@@ -28,6 +28,9 @@ _BASE = 16
 """Radius of the square whose mean stays as it is where noise that varies is made even: only detail
 is multiplied, so that factors that vary do not bend what is smooth."""
 
+_ALONE = 0.6
+"""Share of the noise that is left from which on the page by itself counts."""
+
 _DARK = 4
 """Photons, read noise included, below which the Anscombe transform makes noise weaker than 1."""
 
@@ -108,7 +111,12 @@ def _in_units(found: PlannedPage, network: Network) -> Page:
     noisy = _forward(found)
     guide = noisy
     if not found.plan.idle:
-        guide, _ = denoise_planes(noisy, _unit_plan(found), (1.0, 1.0), network, ignore)
+        given, unit = found.sigma_map, _unit(found)
+        if given is not None and unit is not None:
+            values = np.asarray(_map(found))
+            given = SigmaMap(values, given.low / unit, given.high / unit)
+        whole = 1.0, 1.0
+        guide, _ = denoise_planes(noisy, _unit_plan(found), whole, network, ignore, sigma_map=given)
     return Page(noisy, guide, found.page.hidden, _spread(found), _even_from(found))
 
 
@@ -119,14 +127,20 @@ def _remove_left(
     planes, plan = found.page.planes, found.plan
     if plan.idle:
         return planes.copy()
-    left = np.asarray(merged.left * _map(found), np.float32)
-    typical = float(np.median(left))
-    gains = np.float32(typical) / left
-    base = local_means(merged.noisy)
-    even = base + (merged.noisy - base) * gains
     more = max(shares[0], 1.0), max(shares[1], 1.0)
-    denoised, _ = denoise_planes(even, _unit_plan(found, typical), more, network, report)
-    back = _inverse(found, base + (denoised - base) / gains)
+    # Where hardly anything was averaged, the page by itself is the better result.
+    alone = np.clip((merged.left - _ALONE) / (1 - _ALONE), 0, 1) if more == (1, 1) else 0.0
+    denoised = merged.guide
+    if np.min(alone) < 1:
+        left = np.asarray(merged.left * _map(found), np.float32)
+        typical = float(np.median(left))
+        gains = np.float32(typical) / left
+        base = local_means(merged.noisy)
+        even = base + (merged.noisy - base) * gains
+        unit = _unit_plan(found, typical)
+        denoised, _ = denoise_planes(even, unit, more, network, report)
+        denoised = alone * merged.guide + (1 - alone) * (base + (denoised - base) / gains)
+    back = _inverse(found, denoised)
     if plan.box is not None:
         back = np.clip(back, *plan.box)
     return to_dtype(blend(planes, back, shares), planes.dtype)
