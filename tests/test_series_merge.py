@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nlnet.denoising.series import REACH, Page, merge_page, merge_pages, strength_of_noise
-from nlnet.denoising.series_motion import find_motion
+from nlnet.denoising.series_motion import Motion, find_motion, moves
 from nlnet.engine.library import SET_VARIABLE, available_sets
 from nlnet.engine.series import align
 
@@ -75,6 +75,16 @@ def test_a_page_of_other_things_changes_nothing():
     merged, left = merge_page(pages, 0, None)
     assert np.mean(left) > 0.97
     assert np.sqrt(np.mean((merged - pages[0].noisy) ** 2)) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("moved", "still", "expected"), [(0.1, -0.1, True), (0.1, 0.09, False), (0.001, -0.001, False)]
+)
+def test_pages_move_if_noisy_ones_covary_more_for_it_than_by_chance(moved, still, expected):
+    fits = np.zeros((24, 24, 8), np.float32)
+    fits[..., [1, 3, 5]] = 2, 0.5, 1
+    fits[..., 6], fits[..., 7] = moved, still
+    assert moves([Motion(np.zeros((24, 24, 2), np.float32), fits)]) == expected
 
 
 def test_a_point_that_one_page_shows_is_left_as_it_is():

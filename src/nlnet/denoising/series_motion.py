@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,6 +29,9 @@ from page to page, as in a stack, look as if they moved, but fit hardly better f
 _ALIKE = 1.3
 """How much more motion must make the noisy pages covary: where structures grow or fade, fine
 texture stays, which denoised pages may not show."""
+
+_BY_CHANCE = 3.0
+"""Standard deviations that noise alone makes noisy pages covary by, which is less than that."""
 
 _NEGLIGIBLE = 0.1
 """Change of the gain below which motion is found well enough."""
@@ -104,7 +108,9 @@ def moves(found: Sequence[Motion]) -> bool:
     texture stays where it is, which the noisy pages tell.
     """
     left, before, moved, still = (sum(each.mean(i) for each in found) for i in (3, 5, 6, 7))
-    return left <= _MOVES * before and moved >= _ALIKE * still
+    pixels = sum(BLOCK**2 * each.fits[..., 0].size for each in found)
+    chance = _BY_CHANCE * len(found) / math.sqrt(max(pixels, 1))
+    return left <= _MOVES * before and moved >= _ALIKE * still + chance
 
 
 def find_motion(
