@@ -66,28 +66,24 @@ def format_load(content: dict[str, Any]) -> str:
 def format_site(content: dict[str, Any]) -> str:
     """Return what the page without a server takes, beside the native command."""
     differing = max(content["differing"].values())
-    size, threads = content["first_visit_bytes"] / 1e6, content["threads"]
+    machine, size = content["run"]["machine"], content["first_visit_bytes"] / 1e6
     source = (
-        f"A first visit loads {size:.2f} MB. JPEG photos take, from file to file, in Chromium and "
-        f"by the command, with {threads} threads each (`make bench-site` on "
-        f"{_machine(content['run'])}, `benchmarks/results/site.json`; of its "
+        f"A first visit loads {size:.2f} MB. JPEG photos take so many "
+        "times as long in Chromium as by the command, from file to file, with "
+        f"{content['threads']} threads each (`make bench-site` on {_machine(content['run'])}, at a "
+        f"load of {machine['load_before']:.0f}, `benchmarks/results/site.json`; of its "
         f"{len(content['differing'])} PNG files, at most {differing:.1e} of the values differ from "
         "Python's):"
     )
     rows = [
         [
             photo["name"],
-            *(f"{photo['seconds'][name]:.1f}" for name in ("chromium", "sse2", "best")),
-            f"{photo['times_sse2']:.2f}",
-            f"{photo['times_best']:.2f}",
-            f"{photo['longest_task_ms']:.0f} ms" if photo["longest_task_ms"] else "below 50 ms",
-            f"{photo['cancel_ms']} ms",
+            *(f"{photo[name]:.2f}" for name in ("times_sse2", "times_best")),
             f"{photo['peak_mb']:,} MB",
         ]
         for photo in content["photos"]
     ]
-    head = ["", "browser, s", "command, SSE2, s", "command, s", "times SSE2", "times the command"]
-    head += ["longest task of the page", "cancel", "memory of the browser"]
+    head = ["", "with SSE2", "with the CPU's best instructions", "memory of the whole browser"]
     return "\n\n".join([textwrap.fill(source, WIDTH), format_table(head, rows)])
 
 
