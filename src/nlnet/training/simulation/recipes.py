@@ -36,7 +36,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from nlnet.training.simulation.cameras import InCamera, Residue
-from nlnet.training.simulation.scenes import Photos, colored, draw_cells, draw_scene, pick
+from nlnet.training.simulation.scenes import (
+    Photos,
+    colored,
+    draw_cells,
+    draw_piece,
+    draw_scene,
+    pick,
+)
 from nlnet.training.simulation.steps import (
     Encode,
     Grain,
@@ -277,16 +284,7 @@ def _picture(
 def _piece(
     photos: Photos, side: int, rng: np.random.Generator, means: Means, places: int = 2
 ) -> Image:
-    """Draw a piece of a photo; some are harsh, as scaling and sharpening make them."""
-    sharpened, aliased = means.harsh
-    if aliased and rng.random() < aliased:
-        piece = photos.piece(2 * side, 2 * side, rng, places=places, smallest=means.smallest)
-        return np.ascontiguousarray(piece[::2, ::2])
-    piece = photos.piece(side, side, rng, places=places, smallest=means.smallest)
-    if sharpened and rng.random() < sharpened:
-        unsharp = Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5)))
-        piece = np.clip(unsharp.apply(piece, None), 0, 255)
-    return piece
+    return draw_piece(photos, side, rng, means.harsh, places=places, smallest=means.smallest)
 
 
 def _exposed(picture: Image, rng: np.random.Generator) -> Image:

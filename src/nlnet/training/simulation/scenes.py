@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from nlnet.errors import InputError
-from nlnet.training.simulation.steps import Image, blur
+from nlnet.training.simulation.steps import Image, Sharpen, blur
 
 
 class Photos:
@@ -75,6 +75,27 @@ class Photos:
         way = cv2.INTER_AREA if scale <= 1 else cv2.INTER_CUBIC
         piece = cv2.resize(cut.astype(np.float32), (width, height), interpolation=way)
         return np.clip(piece, 0, 255)
+
+
+def draw_piece(
+    photos: Photos,
+    side: int,
+    rng: np.random.Generator,
+    harsh: tuple[float, float],
+    *,
+    places: int,
+    smallest: float,
+) -> Image:
+    """Return a piece of a photo; two shares are sharpened and aliased, as some software does."""
+    sharpened, aliased = harsh
+    if aliased and rng.random() < aliased:
+        piece = photos.piece(2 * side, 2 * side, rng, places=places, smallest=smallest)
+        return np.ascontiguousarray(piece[::2, ::2])
+    piece = photos.piece(side, side, rng, places=places, smallest=smallest)
+    if sharpened and rng.random() < sharpened:
+        unsharp = Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5)))
+        piece = np.clip(unsharp.apply(piece, None), 0, 255)
+    return piece
 
 
 def draw_scene(height: int, width: int, rng: np.random.Generator) -> Image:
