@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nlnet.arrays import Array
-from nlnet.training.simulation.recipes import HELD_BACK, TRAINED, Recipe, draw_recipe
+from nlnet.training.simulation.means import HELD_BACK, TRAINED
+from nlnet.training.simulation.recipes import Recipe, draw_recipe
 from nlnet.training.simulation.scenes import Photos, draw_cells, draw_phantom, draw_stars
 from nlnet.training.simulation.steps import Encode, Photons
 

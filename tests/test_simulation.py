@@ -10,7 +10,8 @@ import pytest
 
 from nlnet.errors import InputError
 from nlnet.training.simulation.cameras import InCamera
-from nlnet.training.simulation.recipes import HELD_BACK, KINDS, TRAINED, draw_recipe
+from nlnet.training.simulation.means import HELD_BACK, TRAINED
+from nlnet.training.simulation.recipes import KINDS, draw_recipe
 from nlnet.training.simulation.scenes import Photos, draw_scene
 from nlnet.training.simulation.steps import Encode, Grain, Photons, Quantise, Scale, Sensor, White
 

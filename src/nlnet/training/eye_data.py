@@ -20,7 +20,8 @@ from torch import Tensor
 from nlnet.network import color
 from nlnet.noise.record import SCALES
 from nlnet.noise.sample import Sample
-from nlnet.training.simulation.recipes import BROADER, Recipe, draw_recipe
+from nlnet.training.simulation.means import BROADER
+from nlnet.training.simulation.recipes import Recipe, draw_recipe
 from nlnet.training.simulation.scenes import Photos
 from nlnet.training.simulation.steps import Image
 

@@ -29,13 +29,13 @@ Some kinds are kept for tests (`HELD_BACK`): nothing is trained on them.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from nlnet.training.simulation.cameras import InCamera, Residue
+from nlnet.training.simulation.means import TRAINED, Means
 from nlnet.training.simulation.scenes import (
     Photos,
     colored,
@@ -67,43 +67,6 @@ KINDS: tuple[tuple[Kind, float], ...] = (
     ("grain", 0.15),
     ("camera", 0.30),
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Means:
-    """Which demosaicers, in-camera denoisers and encoders there are, with their weights.
-
-    `smallest` is how far photos are scaled down; `strongest` is how much noise a denoiser expects
-    at most, times what there is; `residue` is the share of camera pictures with some; `harsh` are
-    the shares of photos that are sharpened and aliased; `soft` is the share of photon noise that is
-    blurred, and by how many pixels.
-    """
-
-    demosaicers: tuple[tuple[str, float], ...] = (
-        ("bilinear", 0.3),
-        ("malvar", 0.35),
-        ("edge", 0.25),
-        ("none", 0.1),
-    )
-    denoisers: tuple[tuple[str, float], ...] = (
-        ("none", 0.35),
-        ("bilateral", 0.2),
-        ("median", 0.08),
-        ("guided", 0.12),
-        ("shrinkage", 0.13),
-        ("smoothing", 0.12),
-    )
-    encoders: tuple[tuple[str, float], ...] = (("jpeg", 1.0),)
-    smallest: float = 0.45
-    strongest: float = 1.3
-    residue: float = 0.0
-    harsh: tuple[float, float] = (0.0, 0.0)
-    soft: tuple[float, float, float] = (0.25, 0.35, 1.2)
-
-
-TRAINED = Means()
-BROADER = Means(smallest=0.2, strongest=4.0, residue=0.5, harsh=(0.25, 0.12), soft=(0.4, 0.35, 2.5))
-HELD_BACK = Means((("vng", 1.0),), (("nonlocal", 1.0),), (("webp", 0.35), ("jpeg", 0.65)))
 
 
 class Recipe(NamedTuple):
