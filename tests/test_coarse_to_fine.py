@@ -15,7 +15,7 @@ from refinements import refined_family
 
 import nlnet
 from nlnet.engine.planes import enlarge, halve
-from nlnet.engine.removal import Place, Removal, scales_of
+from nlnet.engine.removal import Part, Removal, scales_of
 from nlnet.errors import InputError
 from nlnet.model.model import Model
 from nlnet.network.block import prepare
@@ -178,7 +178,7 @@ def test_smaller_sizes_are_left_to_the_stages() -> None:
 
     def removed(scale: int, model: Model) -> np.ndarray:
         network = prepare(model.config, model.stages, model.refinement, model.sigma)
-        removal = Removal(planes, engine_noise(noise), place=Place(scale, (40, 46), (0, 0)))
+        removal = Removal(planes, engine_noise(noise), part=Part(scale, (40, 46), (0, 0)))
         result = np.empty_like(planes)
         removal.run([network], result)
         return result

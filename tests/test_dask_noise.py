@@ -138,8 +138,8 @@ def test_without_the_smaller_scales_it_is_another_result(monkeypatch: pytest.Mon
     noisy = noisy_image("camera", 262, 263)
     model = one_stage("gray-5x5-s25")
     whole = nlnet.denoise(noisy, data_range=255, noise=CAMERA, model=model)
-    honest = Work.place
-    monkeypatch.setattr(Work, "place", lambda *given: honest(*given[:-1], None))
+    honest = Work.part
+    monkeypatch.setattr(Work, "part", lambda *given: honest(*given[:-1], None))
     lazily = lazy.denoise(da.from_array(noisy, (91, 83)), data_range=255, noise=CAMERA, model=model)
     assert np.abs(lazily.compute() - whole).max() > 1
 

@@ -20,7 +20,7 @@ import numpy as np
 from dask.array.overlap import overlap, trim_internal
 
 from nlnet.arrays import Array, FloatArray
-from nlnet.dask.chunks import LazyPages, merge_small, whole_chunks
+from nlnet.dask.chunks import LazyPages, halo_of, merge_small, whole_chunks
 from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.work import Work
 from nlnet.denoising.plan import Plan
@@ -59,9 +59,7 @@ def denoise_chunks(
         has changed.
     """
     array, smaller = pages.values, scale + 1 < scales
-    # Chunks are halved on their own, and what is enlarged is not exact in the outermost pixels.
-    unit = max(2, work.config.unit) if smaller else work.config.unit
-    halo = unit * -(-(work.config.reach + (2 if smaller else 0)) // unit)
+    unit, halo = halo_of(work.config, smaller=smaller)
     chunks = list(array.chunks)
     for axis in work.layout.image_axes:
         chunks[axis] = merge_small(whole_chunks(chunks[axis], unit), halo)
@@ -232,7 +230,7 @@ def _denoise_block(
             work.shares_at(scale),
             work.network,
             ignore,
-            place=work.place(scale, rows, columns, coarse) if scales else None,
+            part=work.part(scale, rows, columns, coarse) if scales else None,
             sigma_map=found.sigma_map,
         )
         if scale:

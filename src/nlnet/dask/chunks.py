@@ -192,6 +192,17 @@ def _renamed(key: Any, token: str) -> Any:
     return (f"{key[0]}-{token}", *key[1:]) if isinstance(key, tuple) else f"{key}-{token}"
 
 
+def halo_of(config: NetworkConfig, *, smaller: bool) -> tuple[int, int]:
+    """Return the unit that seams of chunks are multiples of, and how much is around a chunk.
+
+    If there are smaller scales, chunks are halved on their own, and what is enlarged is not exact
+    in the outermost pixels.
+    """
+    unit = max(2, config.unit) if smaller else config.unit
+    reach = config.reach + 2 if smaller else config.reach
+    return unit, unit * -(-reach // unit)
+
+
 def block_sides(
     units: tuple[int, int],
     shape: tuple[int, int, int, int],
@@ -225,10 +236,10 @@ def block_sides(
         If even the smallest block does not fit into `max_memory`.
     """
     pages, channels, *size = shape
+    unit, halo = halo_of(config, smaller=scales > 1)
     for reaches in _SIDES_IN_REACHES:
-        sides = [_side(unit, config.unit, reaches * config.reach) for unit in units]
-        # Seams are moved, and the halo is widened, to whole units of the network.
-        around = 2 * config.reach + 3 * (config.unit - 1)
+        sides = [_side(each, config.unit, reaches * config.reach) for each in units]
+        around = 2 * halo + unit - 1  # seams are moved to whole units
         rows, columns = (
             min(side + around, length) for side, length in zip(sides, size, strict=True)
         )

@@ -16,7 +16,7 @@ from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
 from nlnet.denoising.removal import Shares, Strength, check_strength
 from nlnet.denoising.series_pages import PlannedPage
-from nlnet.engine.removal import Place, scales_of
+from nlnet.engine.removal import Part, scales_of
 from nlnet.inputs import check_finite, to_planes
 from nlnet.masks import Mask, Planes, fill
 from nlnet.model import loading
@@ -100,12 +100,12 @@ class Work:
             return 0
         return scales_of(engine_noise(plan.noise), self.layout.shape)
 
-    def place(
+    def part(
         self, scale: int, rows: Array, columns: Array, change: npt.NDArray[np.float32] | None
-    ) -> Place:
+    ) -> Part:
         """Return where in the image, at some scale, these rows and columns are."""
         size = self.layout.shape[1] >> scale, self.layout.shape[2] >> scale
-        return Place(scale, size, (int(rows[0]), int(columns[0])), change)
+        return Part(scale, size, (int(rows[0]), int(columns[0])), change)
 
     def shares_at(self, scale: int) -> Shares:
         """Return how much is removed at a scale: blending is for the full size only."""

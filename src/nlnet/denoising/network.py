@@ -12,7 +12,7 @@ from nlnet.arrays import Array, Box, WriteRows
 from nlnet.denoising.devices import CPU, check_device, denoise_on_device
 from nlnet.engine.library import load
 from nlnet.engine.network import EngineNetwork
-from nlnet.engine.removal import Elsewhere, Place, Removal, usable
+from nlnet.engine.removal import Elsewhere, Part, Removal, usable
 from nlnet.errors import InputError
 from nlnet.inputs import check_count
 from nlnet.model.loading import ModelLike, check_quality, choose_model
@@ -80,16 +80,16 @@ class Network:
         """Return the model for white noise of the image."""
         return self.choose(sigma * 255 / self.span)
 
-    def beside(self, taken: int, what: str, shape: tuple[int, ...]) -> Network:
-        """Return the network with the memory that is left beside bytes that are taken."""
+    def beside(self, used: int, what: str, shape: tuple[int, ...]) -> Network:
+        """Return the network with the memory that is left beside bytes that something else uses."""
         if self.max_memory is None:
             return self
-        if self.max_memory <= taken:
+        if self.max_memory <= used:
             raise InputError(
                 f"max_memory is {self.max_memory} bytes, but {what} of an image of "
-                f"{shape[2]}x{shape[1]} pixels alone take {taken}."
+                f"{shape[2]}x{shape[1]} pixels alone take {used}."
             )
-        return dataclasses.replace(self, max_memory=self.max_memory - taken)
+        return dataclasses.replace(self, max_memory=self.max_memory - used)
 
     def remove(
         self,
@@ -97,7 +97,7 @@ class Network:
         noise: Noise,
         target: Array | WriteRows,
         report: Report,
-        place: Place | None = None,
+        part: Part | None = None,
     ) -> tuple[str, ...]:
         """Remove the noise of (C, H, W) planes, and return the names of the models that ran.
 
@@ -112,12 +112,12 @@ class Network:
             floats are handed that it must copy to keep.
         report : callable
             Called with the share of the work done; an exception it raises stops the work.
-        place : Place, optional
+        part : Part, optional
             For camera noise of a part of an image, at one scale: which part it is.
         """
         if not callable(target) and usable(target) is not target:
             restored = np.empty(target.shape, usable(target[:, :0]).dtype)
-            ran = self.remove(planes, noise, restored, report, place)
+            ran = self.remove(planes, noise, restored, report, part)
             target[:] = restored
             return ran
         if not planes.size:
@@ -129,7 +129,7 @@ class Network:
             span=self.span,
             black=self.black,
             box=self.box,
-            place=place,
+            part=part,
         )
         models = [self.choose(sigma) if sigma > 0 else None for sigma in removal.sigmas()]
         for scale, model in enumerate(models):

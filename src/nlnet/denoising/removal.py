@@ -20,7 +20,7 @@ from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
 from nlnet.denoising.sigma_map import SigmaMap, remove_varying
 from nlnet.engine import planes
-from nlnet.engine.removal import Place
+from nlnet.engine.removal import Part
 from nlnet.errors import InputError
 from nlnet.noise.record import Noise
 from nlnet.noise.stabilisation import engine_noise
@@ -34,7 +34,7 @@ def denoise_planes(
     network: Network,
     report: Report,
     *,
-    place: Place | None = None,
+    part: Part | None = None,
     sigma_map: SigmaMap | None = None,
     unblended: npt.NDArray[np.float32] | None = None,
 ) -> tuple[Array, tuple[str, ...]]:
@@ -54,7 +54,7 @@ def denoise_planes(
         What removes it.
     report : callable
         Called with the share of the work done; an exception it raises stops the work.
-    place : Place, optional
+    part : Part, optional
         For camera noise of a part of an image, at one scale: which part it is.
     sigma_map : SigmaMap, optional
         The noise of every pixel; for white noise.
@@ -68,7 +68,7 @@ def denoise_planes(
     network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box)
     if sigma_map is None and unblended is None:
         network = dataclasses.replace(network, strength=shares)
-        return restored, network.remove(planes, plan.noise, restored, report, place)
+        return restored, network.remove(planes, plan.noise, restored, report, part)
     used = used_shares(shares, plan.noise)
 
     def write(first: int, rows: FloatArray) -> None:
@@ -83,7 +83,7 @@ def denoise_planes(
     if sigma_map is not None:
         return restored, remove_varying(planes, write, sigma_map, network, report)
     sure = dataclasses.replace(plan.noise, certainty=1.0)
-    return restored, network.remove(planes, sure, write, report, place)
+    return restored, network.remove(planes, sure, write, report, part)
 
 
 def used_shares(shares: Shares, noise: Noise) -> Shares:

@@ -29,7 +29,7 @@ Elsewhere: TypeAlias = Callable[[int, npt.NDArray[np.float32], Box | None], Floa
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Place:
+class Part:
     """Which part of an image planes are, and at which of its scales.
 
     Parameters
@@ -66,7 +66,7 @@ class Removal:
         What the image fills, and where that begins.
     box : (low, high) or None
         Values that the result is kept in.
-    place : Place, optional
+    part : Part, optional
         For camera noise: which part of an image the planes are. Only the noise of one scale is
         removed then.
     """
@@ -80,19 +80,19 @@ class Removal:
         span: float = 255.0,
         black: float = 0.0,
         box: Box | None = None,
-        place: Place | None = None,
+        part: Part | None = None,
     ) -> None:
-        self._planes, self._noise, self._place = planes, noise, place
+        self._planes, self._noise = planes, noise
         self._task = task = _task(noise, planes.shape)
         task.luma, task.chroma = strength
         task.span, task.black = span, black
         task.low, task.high = box or NO_BOX
         task.noisy = _pixels(planes)
-        if place is not None:
-            change = place.change
+        if part is not None:
+            change = part.change
             half = (planes.shape[0], planes.shape[1] // 2, planes.shape[2] // 2)
             there = change is not None and checked_address("The change", change, half, np.float32)
-            given = load().place(place.scale, *place.size, *place.origin, there or None)
+            given = load().place(part.scale, *part.size, *part.origin, there or None)
             self._kept = given, change
             task.place = ctypes.pointer(given)
 
