@@ -193,7 +193,7 @@ def test_smaller_sizes_are_left_to_the_stages() -> None:
 
 def test_progress_rises_from_0_to_1(gray_model: Model) -> None:
     shares: list[float] = []
-    image = image_of(210, 198)
+    image = image_of(70, 66)
     nlnet.denoise(
         image,
         noise=camera_noise(20.0, 1.6, 2.5),

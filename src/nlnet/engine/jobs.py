@@ -74,7 +74,7 @@ class Job:
         self._news = threading.Condition(lock)  # for the thread that waits for them
         self._ended = 0  # tasks
         self._working = 0  # threads
-        self._tells = False  # whether workers report that a task has ended
+        self._shares: list[float] | None = None  # done after each task, if anybody wants to know
 
     def run(self, threads: int, progress: Progress | None = None) -> None:
         """Let threads work until the job is finished; `progress` is called with the share done.
@@ -89,27 +89,29 @@ class Job:
             The first exception that progress, a callback or a signal raised; by then no thread
             works on the job any more.
         """
-        self._tells = progress is not None
+        self._shares = None if progress is None else []
         told = -1.0
 
-        def report(least: float = 0.0) -> None:
+        def report(share: float) -> None:
             """Tell the progress, if it has increased."""
             nonlocal told
-            share = max(least, self._library.progress(self._handle))
             if progress is not None and share > told:
                 told = share
                 progress(share)
 
         workers: list[threading.Thread] = []
         try:
-            report()
+            report(0.0)
             for _ in range(threads):
                 workers.append(threading.Thread(target=self._work, name="nlnet engine"))
                 with self._turn:
                     self._working += 1
                 workers[-1].start()
-            while self._wait():
-                report()
+            working = True
+            while working:
+                working, shares = self._wait()
+                for share in shares:
+                    report(share)
         except BaseException as error:
             self._fail(error)
         for worker in filter(threading.Thread.is_alive, workers):
@@ -119,12 +121,15 @@ class Job:
         check_status(self._library.failure(self._handle))
         report(1.0)
 
-    def _wait(self) -> bool:
-        """Wait for news, but not for long; return whether anybody is still working."""
+    def _wait(self) -> tuple[bool, list[float]]:
+        """Wait, but not for long; return whether anybody still works, and new shares done."""
         with self._turn:
-            if self._working:
+            if self._working and not self._shares:
                 self._news.wait(_PATIENCE)
-            return self._working > 0
+            shares = self._shares or []
+            if shares:
+                self._shares = []
+            return self._working > 0, shares
 
     def _work(self) -> None:
         """Run tasks until there are no more."""
@@ -137,7 +142,8 @@ class Job:
                     if state != IDLE:
                         self._ended += 1
                         self._turn.notify_all()
-                        if self._tells:
+                        if self._shares is not None:
+                            self._shares.append(self._library.progress(self._handle))
                             self._news.notify()
                     elif self._ended == ended:  # else another task may be ready by now
                         self._turn.wait(_PATIENCE)
