@@ -31,12 +31,35 @@ STAGES = [stage.astype(np.float32) for stage in random_stages(CONFIG)]
 # --- Loading ---------------------------------------------------------------------------------
 
 
+def _forget() -> None:
+    library.load.cache_clear()
+    library._load.cache_clear()
+
+
+def test_threads_that_come_at_once_get_one_interface():
+    code = """
+import threading
+from nlnet.engine.library import load
+found = []
+threads = [threading.Thread(target=lambda: found.append(load())) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(set(map(id, found))) == 1
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.fixture
 def unloaded(monkeypatch: pytest.MonkeyPatch):
     """The library as if nobody had loaded it yet."""
-    library.load.cache_clear()
+    loaded = library.load()
+    _forget()
     yield monkeypatch
-    library.load.cache_clear()
+    _forget()
+    # As before: other tests may hold its structures.
+    monkeypatch.setattr(library, "_load", lambda: loaded)
+    library.load()
 
 
 def test_a_missing_library_is_one_sentence_that_says_how_to_build_it(unloaded, tmp_path):

@@ -10,7 +10,7 @@ from elsewhere import identity, remove_with
 
 import nlnet
 from nlnet.engine.planes import widen
-from nlnet.engine.removal import Place
+from nlnet.engine.removal import Part
 from nlnet.noise.camera import Camera
 
 pytestmark = pytest.mark.numerical
@@ -111,8 +111,8 @@ def test_a_part_of_an_image_is_made_even_as_the_whole_is() -> None:
     picture = smooth_picture(3)
     whole = even(picture, growing_noise(), 120.0)
     part = np.ascontiguousarray(picture[:, 25:40, 30:70])
-    place = Place(0, SIZE, (25, 30))
-    seen = even(part, growing_noise(), 120.0, place=place)
+    place = Part(0, SIZE, (25, 30))
+    seen = even(part, growing_noise(), 120.0, part=place)
     np.testing.assert_array_equal(seen, whole[:, 25:40, 30:70])
 
 

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,16 @@ def load() -> Interface:
     EngineError
         If it is missing, does not load, or is of another version.
     """
+    with _LOADING:
+        return _load()
+
+
+_LOADING = threading.Lock()
+"""Threads that come at once get the same interface: each has structures of its own."""
+
+
+@functools.cache
+def _load() -> Interface:
     path = _path()
     header = path.with_name("nlnet_engine.h")
     again = "install nlnet again, or build it in a checkout: python -m engine.build"
