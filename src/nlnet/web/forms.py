@@ -9,7 +9,6 @@ from fastapi import Form, UploadFile
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic.json_schema import SkipJsonSchema
 
-from nlnet.defaults import JPEG_QUALITY
 from nlnet.files.settings import Settings
 from nlnet.images import WritingOptions
 from nlnet.model.loading import AUTO
@@ -52,21 +51,20 @@ def _number_or_auto(least: float, most: float, *more: dict[str, str]) -> WithJso
 class PreviewForm(BaseModel):
     """An image to show: the form of ``/api/preview``."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
-    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})] = Field(
-        description="The image file."
-    )
+    file: Annotated[UploadFile, WithJsonSchema({"type": "string", "format": "binary"})]
+    """The image file."""
+
     data_range: Annotated[
         _White | None,
         BeforeValidator(lambda text: None if text == AUTO else text),
         _number_or_auto(_LEAST, _MOST_WHITE),
-    ] = Field(
-        None, description="The value of white, such as 4095 for 12 bits; 'auto': as the file says."
-    )
-    job: Annotated[str, Field(pattern=KEY_PATTERN)] | SkipJsonSchema[None] = Field(
-        None, description="A name of your choice, to ask at /api/jobs how far the work is."
-    )
+    ] = None
+    """The value of white, such as 4095 for 12 bits; 'auto': as the file says."""
+
+    job: Annotated[str, Field(pattern=KEY_PATTERN)] | SkipJsonSchema[None] = None
+    """A name of your choice, to ask at /api/jobs how far the work is."""
 
 
 class DenoiseForm(PreviewForm):
@@ -80,54 +78,46 @@ class DenoiseForm(PreviewForm):
         tuple[_Sigma, ...] | None,
         BeforeValidator(_split),
         _number_or_auto(_LEAST, 255, {"type": "string", "pattern": f"^{_SIGMA}(,{_SIGMA})+$"}),
-    ] = Field(
-        None,
-        description="Standard deviation of the noise, where white is 255 whatever the depth of the "
-        "file; 'auto' measures it in the image. With noise 'poisson' it is always measured. The "
-        "pages of a stack may have one each, with commas between.",
-    )
-    noise: _NoiseKind = Field("auto", description="The kind of noise; 'auto' finds out.")
-    per_page: _Switch = Field(
-        "no",
-        description="Whether noise that is not given is measured in each page of a stack, not in "
-        "all together.",
-    )
+    ] = None
+    """Standard deviation of the noise, where white is 255 whatever the depth of the file; 'auto'
+    measures it in the image. With noise 'poisson' it is always measured. The pages of a stack may
+    have one each, with commas between."""
+
+    noise: _NoiseKind = "auto"
+    """The kind of noise; 'auto' finds out."""
+
+    per_page: _Switch = "no"
+    """Whether noise that is not given is measured in each page of a stack, not in all together."""
+
     strength: Annotated[
         tuple[_Share, ...],
-        Field(max_length=2),
+        Field(max_length=2, json_schema_extra={"default": "1"}),
         BeforeValidator(_split),
         WithJsonSchema(
             {"type": "string", "pattern": r"^([012]|[01]?\.[0-9]+)(,([012]|[01]?\.[0-9]+))?$"},
         ),
-    ] = Field(
-        (1.0,),
-        json_schema_extra={"default": "1"},
-        description="How much of the noise to remove, from 0 to 2, where 1 is what was found; or "
-        "two numbers with a comma, for luma (grain) and chroma (color blotches).",
-    )
-    model: str = Field(
-        AUTO,
-        description="A model; a family, of which the model with the nearest sigma is taken; or "
-        "'auto' for what fits the image.",
-    )
-    quality: Literal["fast", "best"] | SkipJsonSchema[None] = Field(
-        None,
-        description="Which model 'auto' is, if the server was not started with one of its own: "
-        "'fast', the default, or 'best', which takes longer. Not together with another model.",
-    )
-    format: Literal["same", "png", "jpeg", "webp", "tiff", "npy"] = Field(
-        "same", description="The format of the result."
-    )
-    jpeg_quality: Annotated[int, Field(ge=1, le=100)] | SkipJsonSchema[None] = Field(
-        None,
-        description="Of a result in JPEG. By default that of a JPEG file, or better if too much "
-        f"would be lost, and {JPEG_QUALITY} for others.",
-    )
-    preview: _Switch = Field(
-        "no",
-        description="With 'yes' the answer is a form of two files: 'file', the result, and "
-        "'preview', its first page as an 8-bit PNG.",
-    )
+    ] = (1.0,)
+    """How much of the noise to remove, from 0 to 2, where 1 is what was found; or two numbers with
+    a comma, for luma (grain) and chroma (color blotches)."""
+
+    model: str = AUTO
+    """A model; a family, of which the model with the nearest sigma is taken; or 'auto' for what
+    fits the image."""
+
+    quality: Literal["fast", "best"] | SkipJsonSchema[None] = None
+    """Which model 'auto' is, if the server was not started with one of its own: 'fast', the
+    default, or 'best', which takes longer. Not together with another model."""
+
+    format: Literal["same", "png", "jpeg", "webp", "tiff", "npy"] = "same"
+    """The format of the result."""
+
+    jpeg_quality: Annotated[int, Field(ge=1, le=100)] | SkipJsonSchema[None] = None
+    """Of a result in JPEG. By default that of a JPEG file, or better if too much would be lost, and
+    95 for others."""
+
+    preview: _Switch = "no"
+    """With 'yes' the answer is a form of two files: 'file', the result, and 'preview', its first
+    page as an 8-bit PNG."""
 
     def settings(self, max_pixels: int) -> Settings:
         """Return the form as settings, which commands have, too.
