@@ -42,7 +42,7 @@ KINDS = (("white", 0.4), ("photons", 0.3), ("camera", 0.25), ("flat", 0.05))
 QUALITIES = ("fast", "best")
 SHARE = math.erf(math.sqrt(0.5))  # of a normal error within its standard deviation
 GRAIN = 0.4
-SIDE, PER_CASE, HIDDEN, BATCH = 192, 4000, 16, 8192
+SIDE, PER_CASE, HIDDEN, BATCH = 192, 3000, 16, 8192
 
 
 class Case(NamedTuple):
@@ -101,8 +101,7 @@ def examples(case: Case, rng: np.random.Generator) -> tuple[Array, Array] | None
     network = Network.of("auto", len(page.planes), case.quality, None, None, "cpu")
     restored, _ = denoise_planes(page.planes, plan, (1.0, 1.0), network, ignore)
     sigmas = error_maps.sigmas_of(plan.noise, restored, None)
-    refined = error_maps.is_refined(network)
-    found = error_maps.features(page.planes, restored, sigmas, plan, refined=refined)
+    found = error_maps.features(page.planes, restored, sigmas, plan, refined=network.is_refined)
     truth = to_planes(case.truth, None if case.truth.ndim == 2 else -1)
     _, channels, height, width = found.shape
     errors = ((restored - truth) / sigmas).reshape(channels, height, 2, width, 2)
@@ -151,8 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Draw, fit and write."""
     parser = argparse.ArgumentParser(prog="python -m scripts.error_head", description=__doc__)
     parser.add_argument("photos", type=Path, metavar="PHOTOS")
-    parser.add_argument("--cases", type=int, default=700)
-    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--cases", type=int, default=800)
+    parser.add_argument("--steps", type=int, default=4000)
     options = parser.parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

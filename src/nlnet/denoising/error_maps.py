@@ -1,10 +1,11 @@
 """How sure a denoised pixel is: the standard deviation of its error.
 
 Two energies tell how difficult a place is, at the full size and three halvings of it: that of what
-was removed, and that of the gradients of the result, both in units of the noise. A small network of
-dense layers turns their logarithms into that of the error, at half the size. It was trained on the
-errors that shipped models make on open photos (``scripts/error_head.py``), so that 68 % of all
-errors are within what it says.
+was removed, and that of the gradients of the result, both in units of the noise. How strong the
+noise is at the place counts, too, and how many photons it has. A small network of dense layers
+turns the logarithms of all into that of the error, at half the size. It was trained on the errors
+that shipped models make on open photos (``scripts/error_head.py``), so that 68 % of all errors are
+within what it says.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.planes import enlarge, halve, widen
 from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Noise
+from nlnet.noise.record import Noise, Photon
 from nlnet.parallel import available_cpus, single_threaded_blas
 
 Maps = npt.NDArray[np.float32]
@@ -38,6 +39,9 @@ _BAND, _HALO = 256, 2 * _UNIT
 """Rows that are looked at together, and those around them that matter."""
 
 _LEAST_ENERGY = 1e-3
+_PHOTONS = -0.7, 4.0
+"""Limits of the logarithm of the noise in photons: beyond, photon noise is like other noise."""
+
 _LEAST, _MOST = -4.5, 1.5
 """Limits of the logarithm of the error, in units of the noise."""
 
@@ -109,11 +113,19 @@ def features(planes: Array, restored: Maps, sigmas: Maps, plan: Plan, *, refined
                 part = enlarge(part, 0, 2 * part.shape[1], 2 * part.shape[2])
             found.append(np.log(part + np.float32(_LEAST_ENERGY)))
         result, removed, weights = halve(result), halve(removed), halve(weights)
-    maps = np.stack(found)
-    sigma = 1.0 if plan.noise.sigma is None else plan.average  # once it is even
-    known = [float(channels == 3), float(refined), math.log(sigma / plan.span), 0.0, 0.0]
-    if isinstance(plan.noise, Camera):
-        known[3:] = np.log(np.maximum(plan.noise.octaves[1:], 0.1))
+    noise = plan.noise
+    local = halve(np.sqrt(powers))
+    found.append(np.log(local / np.float32(plan.span)))
+    gain = noise.levels[0].gain if isinstance(noise, Photon) else 0.0
+    few, many = _PHOTONS
+    light = local / np.float32(gain) if gain else np.full_like(local, math.exp(many))
+    found.append(np.clip(np.log(np.maximum(light, math.exp(few))), few, many))
+    greens_and_blues = np.eye(3, dtype=np.float32)[1:, :channels, np.newaxis, np.newaxis]
+    maps = np.stack([*found, *np.broadcast_to(greens_and_blues, (2, *local.shape))])
+    sigma = 1.0 if noise.sigma is None else plan.average  # once it is even
+    known = [channels == 3, refined, math.log(sigma / plan.span), gain > 0, 0.0, 1.0, 0.0, 0.0]
+    if isinstance(noise, Camera):
+        known[4:] = 1.0, noise.certainty, *np.log(np.maximum(noise.octaves[1:], 0.1))
     everywhere = np.reshape(np.array(known, np.float32), (-1, 1, 1, 1))
     everywhere = np.broadcast_to(everywhere, (len(known), *maps.shape[1:]))
     return np.concatenate([maps, everywhere])[:, :, : -(-height // 2), : -(-width // 2)]
