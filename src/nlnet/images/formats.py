@@ -100,7 +100,9 @@ _JPEG = JpegCodec("JPEG", "jpegload", "jpegsave")
 _WEBP = WebpCodec("WebP", "webpload", "webpsave")
 _AVIF = AvifCodec("AVIF", "heifload", "heifsave", {"compression": "av1"})
 _AVIF_START = rb".{4}ftyp(avi[fs]|mif1.{4}(.{4}){0,2}avif)"
-_GIF = GifCodec("GIF", "gifload", "gifsave", {"dither": 0.0, "effort": 10})
+# Every frame has a palette of its own, where one of another frame would change its colors.
+_GIF_SAVING = {"dither": 0.0, "effort": 10, "interpalette_maxerror": 0.0}
+_GIF = GifCodec("GIF", "gifload", "gifsave", _GIF_SAVING)
 _HEIC_START, _JXL_START = rb".{4}ftyp(hei|hev|mif1|msf1)", rb"\xff\x0a|\0\0\0\x0cJXL "
 _NPZ_START = rb"PK\x03\x04.{26}[^\0]{1,200}?\.npy"
 _JXL_DEPTHS = ("uint8", "uint16", "float32")
