@@ -8,7 +8,6 @@ memory it takes; and how many values differ from Python's.
 from __future__ import annotations
 
 import argparse
-import http.server
 import os
 import re
 import shutil
@@ -20,7 +19,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +32,7 @@ from benchmarks.report import write_json
 from nlnet.engine.library import SET_VARIABLE
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise
+from scripts.file_server import serve_files
 from scripts.site import SITE, first_visit
 
 RESULTS = Path(__file__).resolve().parent / "results" / "site.json"
@@ -72,7 +71,7 @@ def main() -> None:
     result["first_visit_bytes"] = first_visit(SITE)
     with (
         tempfile.TemporaryDirectory() as folder,
-        serve() as address,
+        serve_files(SITE) as address,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -211,25 +210,6 @@ def compare(page: Any, folder: Path) -> dict[str, float]:
                 sys.exit(f"{kind} noise, {channels} channels: values differ by {most}.")
             shares[f"{quality}, {kind}, {'gray' if channels == 1 else 'color'}"] = share
     return shares
-
-
-@contextmanager
-def serve() -> Iterator[str]:
-    """Serve the site as plain files, and give its address."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    handler = partial(Quiet, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def print_result(result: dict[str, Any]) -> None:

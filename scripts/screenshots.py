@@ -5,15 +5,12 @@ Without ``build/site``, which ``make site`` builds, the picture of that page sta
 
 from __future__ import annotations
 
-import http.server
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from playwright.sync_api import sync_playwright
 from nlnet.atomic import write_atomically
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.noise import add_noise
+from scripts.file_server import serve_files
 from scripts.results import PROJECT
 from scripts.site import SITE
 
@@ -50,7 +48,7 @@ def main() -> None:
         shoot_result(browser.new_context(**DESKTOP).new_page(), url, files)
         shoot_phone(browser.new_context(**PHONE, color_scheme="dark").new_page(), url, files)
         if SITE.exists():
-            with serve_site() as site:
+            with serve_files(SITE) as site:
                 shoot_site(browser.new_context(**DESKTOP).new_page(), site, files)
         browser.close()
 
@@ -65,20 +63,6 @@ def serve() -> Iterator[str]:
             yield server.stdout.readline().split()[2]
         finally:
             server.terminate()
-
-
-@contextmanager
-def serve_site() -> Iterator[str]:
-    """Serve the page without a server, as plain files, and give its address."""
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def make_files(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 from paths import PROJECT
 
 from benchmarks.browser_cases import KINDS, noisy_image
-from browser.file_server import serve_files
 from browser.tour import DESKTOP, SECONDS, Visit, by_command_line
 from nlnet.images import ImageFile, read_image, write_image
+from scripts.file_server import serve_files
 from scripts.site import MOST, SITE, first_visit
 
 pytestmark = [
@@ -26,8 +27,11 @@ Sites = Callable[..., Visit]
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serve_files(SITE, tmp_path_factory.mktemp("site")) as url:
-        yield url
+    # Below a sub-path, as a project's page on GitHub is.
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(SITE, folder / "projects" / "nlnet")
+    with serve_files(folder) as url:
+        yield f"{url}projects/nlnet/"
 
 
 @pytest.fixture
