@@ -107,8 +107,14 @@ def strengths_of(first: Planes, second: Planes) -> Planes:
 def make_example(photos: Photos, settings: EyeSettings, number: int) -> Example:
     """Draw and render the picture of a number."""
     rng = np.random.default_rng((settings.seed, number))
-    recipe = draw_recipe(photos, settings.picture, rng, means=BROADER)
-    images = [recipe.render((settings.seed, number, each)) for each in (1, 2)]
+    side = settings.picture
+    recipe = draw_recipe(photos, side + CELL, rng, means=BROADER)
+    # People cut pictures: then the blocks of an encoder begin anywhere.
+    top, left = rng.integers(CELL, size=2) if rng.random() < 0.5 else (0, 0)
+    images = [
+        recipe.render((settings.seed, number, each))[top : top + side, left : left + side]
+        for each in (1, 2)
+    ]
     black, unit = fill_of(images[0])
     # A picture fills more than a piece of it does, so that the true unit is somewhere between.
     share = 1.0 if recipe.kind == "photons" else float(rng.uniform())

@@ -34,6 +34,8 @@ class InCamera(Step):
         Standard deviation in pixels of the blur of chroma.
     chroma_median : int
         Side of a median of chroma; 0 for none.
+    spared : float
+        Share of the luminance's noise that is left beside detail, for fear of losing it.
     """
 
     method: Method
@@ -41,6 +43,7 @@ class InCamera(Step):
     share: float = 1.0
     chroma: float = 1.0
     chroma_median: int = 0
+    spared: float = 0.0
     faithful: ClassVar[bool] = False
 
     def apply(self, image: Image, rng: Random) -> Image:
@@ -67,7 +70,10 @@ class InCamera(Step):
             "smoothing": _smoothing,
             "nonlocal": _nonlocal,
         }[self.method](luma, self.sigma)
-        return np.asarray(luma + np.float32(self.share) * (cleaned - luma), np.float32)
+        share = np.float32(self.share)
+        if self.spared:
+            share = share * (1 - np.float32(self.spared) * _busy(cleaned))
+        return np.asarray(luma + share * (cleaned - luma), np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,9 +104,9 @@ class Residue(Step):
         if rng is None:
             return image
         gray = image if image.ndim == 2 else image.mean(axis=2)
-        detail = blur((gray - blur(gray, 1.5)) ** 2, 3.0)
-        busy = detail / (detail + np.float32(_DETAIL**2))
-        weight = (self.flat + (1 - self.flat) * busy) * np.clip(gray / 255, 0.02, 1) ** self.growth
+        weight = (self.flat + (1 - self.flat) * _busy(gray)) * np.clip(
+            gray / 255, 0.02, 1
+        ) ** self.growth
         noise = self._bands(self.luma, (*gray.shape, 1), rng)
         if image.ndim == 2:
             return np.asarray(image + weight * noise[..., 0], np.float32)
@@ -120,6 +126,12 @@ class Residue(Step):
 
 _DETAIL = 6.0
 """Standard deviation of detail, in gray levels, of which a denoiser spares half."""
+
+
+def _busy(gray: Image) -> Image:
+    """Return how much detail there is at every place, from 0 to 1."""
+    detail = blur((gray - blur(gray, 1.5)) ** 2, 3.0)
+    return np.asarray(detail / (detail + np.float32(_DETAIL**2)))
 
 
 def _bilateral(luma: Image, sigma: float) -> Image:

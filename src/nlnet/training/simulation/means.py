@@ -10,9 +10,10 @@ class Means:
     """Which demosaicers, in-camera denoisers and encoders there are, with their weights.
 
     `smallest` is how far photos are scaled down; `strongest` is how much noise a denoiser expects
-    at most, times what there is; `residue` is the share of camera pictures with some; `harsh` are
-    the shares of photos that are sharpened and aliased; `soft` is the share of photon noise that is
-    blurred, and by how many pixels.
+    at most, times what there is; `residue` is the share of camera pictures with some; `sparing` is
+    the share of cameras that denoise detail, and sharpen flat areas, less than the rest; `harsh`
+    are the shares of photos that are sharpened and aliased; `soft` is the share of photon noise
+    that is blurred, and by how many pixels.
     """
 
     demosaicers: tuple[tuple[str, float], ...] = (
@@ -33,10 +34,13 @@ class Means:
     smallest: float = 0.45
     strongest: float = 1.3
     residue: float = 0.0
+    sparing: float = 0.0
     harsh: tuple[float, float] = (0.0, 0.0)
     soft: tuple[float, float, float] = (0.25, 0.35, 1.2)
 
 
 TRAINED = Means()
-BROADER = Means(smallest=0.2, strongest=4.0, residue=0.5, harsh=(0.25, 0.12), soft=(0.4, 0.35, 2.5))
+BROADER = Means(
+    smallest=0.2, strongest=4.0, residue=0.5, sparing=0.5, harsh=(0.25, 0.12), soft=(0.4, 0.35, 2.5)
+)
 HELD_BACK = Means((("vng", 1.0),), (("nonlocal", 1.0),), (("webp", 0.35), ("jpeg", 0.65)))

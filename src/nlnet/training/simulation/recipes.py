@@ -22,6 +22,9 @@ The eye is trained on more than that (`BROADER`):
 - in-camera denoisers that expect up to 4 times the noise, and leave it beside edges only;
 - in 50 % of the camera pictures, a residue of any spectrum, from grain to blotches of 6 pixels:
   0.02 to 0.4 of the sensor's noise in each octave, and down to a quarter of that in flat areas;
+- in 50 % of the camera pictures, denoising that leaves 0.2 to 1 of the noise beside detail, and
+  sharpening that spares what is below 0.1 to 1 of the noise in the midtones;
+- in half of all pictures, files that were cut anywhere, so that JPEG's blocks begin anywhere;
 - photon noise blurred by up to 2.5 pixels, in 40 %.
 
 Some kinds are kept for tests (`HELD_BACK`): nothing is trained on them.
@@ -204,6 +207,7 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
         )
     ]
     method = pick(rng, means.denoisers)
+    sparing = bool(means.sparing) and bool(rng.random() < means.sparing)
     midtones = float(255 * 0.5 / np.sqrt(0.2 * photons))  # about the noise there
     if method != "none":
         # Cameras remove a half of it to all and a bit more.
@@ -217,6 +221,7 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
                 share=float(rng.uniform(0.4, 1)),
                 chroma=float(rng.uniform(0, 3)),
                 chroma_median=int(rng.choice([0, 0, 3, 5])),
+                spared=float(rng.uniform(0.2, 1)) if sparing else 0.0,
             )
         )
     if means.residue and rng.random() < means.residue:
@@ -226,7 +231,8 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
         fineness, flat = _log_uniform(rng, 0.4, 1.5), _log_uniform(rng, 0.25, 1)
         steps.append(Residue(luma, chroma, fineness, float(rng.uniform(-0.2, 0.9)), flat))
     if rng.random() < 0.45:
-        steps.append(Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5))))
+        coring = midtones * _log_uniform(rng, 0.1, 1) if sparing else 0.0
+        steps.append(Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5)), coring))
     if size != side:
         steps.append(Scale(side, side))
     steps.extend(_file(rng, means) if rng.random() < 0.9 else (Quantise(),))

@@ -185,15 +185,19 @@ def _look_up(table: Image, values: Image) -> Image:
 
 @dataclasses.dataclass(frozen=True)
 class Sharpen(Step):
-    """Unsharp masking of the luminance."""
+    """Unsharp masking of the luminance; detail well below `coring` gray levels is not sharpened."""
 
     amount: float
     radius: float = 1.0
+    coring: float = 0.0
 
     def apply(self, image: Image, rng: Random) -> Image:
         """Add detail once more."""
         luma = image if image.ndim == 2 else image.mean(axis=2)
         detail = np.float32(self.amount) * (luma - blur(luma, self.radius))
+        if self.coring:
+            power = blur(detail * detail, 2.0)
+            detail = detail * (power / (power + np.float32(self.coring**2)))
         return image + (detail if image.ndim == 2 else detail[..., np.newaxis])
 
 
