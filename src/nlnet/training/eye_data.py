@@ -21,7 +21,7 @@ from nlnet.network import color
 from nlnet.noise.record import SCALES
 from nlnet.noise.sample import Sample
 from nlnet.training.simulation.means import BROADER
-from nlnet.training.simulation.recipes import Recipe, draw_recipe
+from nlnet.training.simulation.recipes import MARGIN, Recipe, draw_recipe
 from nlnet.training.simulation.scenes import Photos
 from nlnet.training.simulation.steps import Image
 
@@ -108,9 +108,9 @@ def make_example(photos: Photos, settings: EyeSettings, number: int) -> Example:
     """Draw and render the picture of a number."""
     rng = np.random.default_rng((settings.seed, number))
     side = settings.picture
-    recipe = draw_recipe(photos, side + CELL, rng, means=BROADER)
+    recipe = draw_recipe(photos, side + 2 * MARGIN, rng, means=BROADER)
     # People cut pictures: then the blocks of an encoder begin anywhere.
-    top, left = rng.integers(CELL, size=2) if rng.random() < 0.5 else (0, 0)
+    top, left = rng.integers(MARGIN, size=2) if rng.random() < 0.5 else (0, 0)
     images = [
         recipe.render((settings.seed, number, each))[top : top + side, left : left + side]
         for each in (1, 2)

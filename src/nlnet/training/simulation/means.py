@@ -13,7 +13,8 @@ class Means:
     at most, times what there is; `residue` is the share of camera pictures with some; `sparing` is
     the share of cameras that denoise detail, and sharpen flat areas, less than the rest; `harsh`
     are the shares of photos that are sharpened and aliased; `soft` is the share of photon noise
-    that is blurred, and by how many pixels.
+    that is blurred, and by how many pixels; `cut` is the share of files that were cut anywhere and
+    saved again.
     """
 
     demosaicers: tuple[tuple[str, float], ...] = (
@@ -37,10 +38,17 @@ class Means:
     sparing: float = 0.0
     harsh: tuple[float, float] = (0.0, 0.0)
     soft: tuple[float, float, float] = (0.25, 0.35, 1.2)
+    cut: float = 0.0
 
 
 TRAINED = Means()
 BROADER = Means(
-    smallest=0.2, strongest=4.0, residue=0.5, sparing=0.5, harsh=(0.25, 0.12), soft=(0.4, 0.35, 2.5)
+    smallest=0.2,
+    strongest=4.0,
+    residue=0.5,
+    sparing=0.5,
+    harsh=(0.25, 0.12),
+    soft=(0.4, 0.35, 2.5),
+    cut=0.3,
 )
 HELD_BACK = Means((("vng", 1.0),), (("nonlocal", 1.0),), (("webp", 0.35), ("jpeg", 0.65)))

@@ -216,6 +216,18 @@ class Scale(Step):
 
 
 @dataclasses.dataclass(frozen=True)
+class Cut(Step):
+    """Rows above and columns on the left that are left out."""
+
+    top: int
+    left: int
+
+    def apply(self, image: Image, rng: Random) -> Image:
+        """Cut it."""
+        return image[self.top :, self.left :]
+
+
+@dataclasses.dataclass(frozen=True)
 class Quantise(Step):
     """Rounding to steps of `unit` gray levels, clipped from 0 to 255 unless `open_ended`."""
 
