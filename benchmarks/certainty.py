@@ -23,8 +23,10 @@ from benchmarks.everyday_cases import SIDE
 from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, require_data
 from nlnet.atomic import write_atomically
+from nlnet.engine import estimates
 from nlnet.masks import read_planes
-from nlnet.noise.estimation import look_for_noise
+from nlnet.network.block import prepare_eye
+from nlnet.noise.estimation import shipped_eye
 from nlnet.noise.sample import Sample
 from nlnet.training.simulation.recipes import draw_recipe
 from nlnet.training.simulation.scenes import Photos
@@ -59,10 +61,11 @@ def look_at(folder: Path) -> Iterator[tuple[float, bool]]:
     for index in range(COUNT):
         recipe = draw_recipe(photos, SIDE, np.random.default_rng((SEED, index)), kinds=KINDS)
         picture = np.clip(np.rint(recipe.render((SEED, index))), 0, 255).astype(np.uint8)
-        planes = read_planes(picture, None, -1 if picture.ndim == 3 else None).planes
-        estimate = look_for_noise(Sample.of(planes), None)
-        if estimate.found.looked:
-            yield round(estimate.odds["none"], 5), recipe.kind != "clean"
+        sample = Sample.of(read_planes(picture, None, -1 if picture.ndim == 3 else None).planes)
+        eye = prepare_eye(shipped_eye())
+        found, _ = sample.for_engine().estimate_noise(eye, sample.measures, None)
+        if found.looked:
+            yield round(found.odds[estimates.KINDS.index("none")], 5), recipe.kind != "clean"
 
 
 def fit(pairs: list[tuple[float, bool]]) -> tuple[float, float]:
