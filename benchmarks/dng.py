@@ -26,6 +26,7 @@ from benchmarks.pictures import PROJECT, require_data
 from nlnet.files.one_file import denoise_file
 from nlnet.files.settings import Settings
 from nlnet.raw import dng
+from nlnet.raw.dng_copy import copy_with
 from tests.raw_cases import BAYER, BLACK, mosaic_of, shoot, stored, write_dng
 
 BLUR = 16
@@ -94,7 +95,7 @@ def simulate(path: Path, **options: Any) -> Path:
 
 def denoise(source: Path, target: Path, *, copy: bool) -> Path:
     """Denoise a raw file; without `copy`, as if it were of another format."""
-    with mock.patch.object(dng, "copy_with", dng.copy_with if copy else lambda *_: None):
+    with mock.patch.object(dng, "copy_with", copy_with if copy else lambda *_: None):
         denoise_file(source, target, Settings())
     return target
 

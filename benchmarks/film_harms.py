@@ -18,11 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 import nlnet
-from benchmarks.film_scenes import FRAMES, SIDE, bleaching, moving, surface
+from benchmarks.film_scenes import FRAMES, SIDE, bleaching, moving, read_gray, surface
 from benchmarks.machine import describe_run
 from benchmarks.pictures import PROJECT, require_data
 from nlnet.arrays import FloatArray
@@ -153,8 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = []
         for number in range(PHOTOS):
             chosen = [paths[(options.first + number + step) % len(paths)] for step in (0, PHOTOS)]
-            pictures = [cv2.imread(str(path), cv2.IMREAD_GRAYSCALE) for path in chosen]
-            photo, other = (picture.astype(np.float32) for picture in pictures)
+            photo, other = map(read_gray, chosen)
             rows.append(measure(event, photo, other, number))
         record["events"][event] = rows
         record["run"] = describe_run()

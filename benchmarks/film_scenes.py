@@ -48,13 +48,21 @@ class Film:
 
     def render(self, photo: Path, seed: int) -> tuple[FloatArray, FloatArray]:
         """Return the true frames from 0 to 255, and the noisy ones: photon noise in photons."""
-        picture = cv2.imread(str(photo), cv2.IMREAD_GRAYSCALE).astype(np.float32)
+        picture = read_gray(photo)
         clean = self.scene(picture)
         random = np.random.default_rng(seed)
         if self.photons:
             return clean, random.poisson(clean * (self.photons / 255)).astype(np.float32)
         noise = random.standard_normal(clean.shape, np.float32)
         return clean, clean + np.float32(self.sigma) * noise
+
+
+def read_gray(photo: Path) -> FloatArray:
+    """Return a photo in gray, from 0 to 255."""
+    picture = cv2.imread(str(photo), cv2.IMREAD_GRAYSCALE)
+    if picture is None:
+        raise SystemExit(f"{photo} cannot be read as an image.")
+    return picture.astype(np.float32)
 
 
 def moving(

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def picture_paths(data: Path, count: int, *, choosing: bool) -> list[Path]:
+def picture_paths(data: Path, count: int, *, choosing: bool) -> Sequence[Path]:
     """Return pictures of BSD68, or of the rest of the validation set, spread evenly."""
     chosen = bsd68_paths("color", data)
     if choosing:

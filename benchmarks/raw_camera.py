@@ -11,7 +11,7 @@ import PIL.Image
 from nlnet.raw.demosaicing import PHASES, Pattern, interpolate, pad
 from nlnet.raw.mosaic import scale_sites
 
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating]
 
 PATTERN: Pattern = ((0, 1), (1, 2))
 WHITE_BALANCE = (2.0, 1.0, 1.5)

@@ -104,10 +104,10 @@ def opencv(noisy: Array, h: float) -> Array:
 
 def stabilised_bm3d(noisy: Array) -> Array:
     """Even photon noise out with the gain and read noise that nlnet finds, then BM3D."""
-    level = nlnet.estimate_noise(noisy, kind="poisson", data_range=255).levels[0]
-    if level.gain == 0:
-        return bm3d(noisy, level.read)
-    transform = Stabiliser(level)
+    noise = nlnet.estimate_noise(noisy, kind="poisson", data_range=255)
+    if not noise.gain:
+        return bm3d(noisy, noise.sigma_at(0.0))
+    transform = Stabiliser(noise.levels[0])
     evened = transform.forward(noisy.astype(np.float64))
     scale = 255 / (evened.max() - evened.min())  # BM3D is given what it is mostly given
     denoised = bm3d((evened - evened.min()) * scale, scale) / scale + evened.min()

@@ -81,7 +81,7 @@ def main() -> None:
 
 def measure_workers(most: int, side: int, repeats: int) -> list[dict[str, Any]]:
     """Denoise an image a worker, in one chunk each: twice the workers, twice the pixels."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     counts = [2**power for power in range(most.bit_length()) if 2**power <= most]
     for count in counts:
         with _cluster(count) as client:

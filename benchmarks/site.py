@@ -137,7 +137,16 @@ def time_photo(
 def run_command(path: Path, instructions: str) -> float:
     """Return the seconds of the native command."""
     target = path.with_name("denoised.jpg")
-    command = [sys.executable, "-m", "nlnet", "denoise", path, "-o", target, "--overwrite"]
+    command = [
+        sys.executable,
+        "-m",
+        "nlnet",
+        "denoise",
+        str(path),
+        "-o",
+        str(target),
+        "--overwrite",
+    ]
     more = {} if instructions == "best" else {SET_VARIABLE: instructions}
     began = time.perf_counter()
     options = ["--threads", str(THREADS)]

@@ -131,7 +131,7 @@ def step(network: NLNet, clean: Tensor, noisy: Tensor, groups: Tensor) -> None:
     network.zero_grad()
     output = network.run(noisy, noisy, groups)
     loss = 10 * torch.log10((output - clean).square().mean(dim=(1, 2, 3)) / 255**2).mean()
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
 
 
 def seconds_of(function: Callable[[], object]) -> float:

@@ -22,7 +22,7 @@ clean = read_clean(Path(sys.argv[0]).with_name("cat.png"), channels=1).astype(np
 # ``estimate_sigma`` estimates the standard deviation of white noise from the image alone, in the
 # units of the image. If you call ``denoise`` without a sigma, it estimates the noise by itself,
 # also when it is not white.
-for sigma in (5, 15, 25, 50):
+for sigma in (5.0, 15.0, 25.0, 50.0):
     noisy = add_noise(clean, sigma).astype(np.float32)
     print(f"true sigma {sigma:4.1f}, estimated {nlnet.estimate_sigma(noisy):5.2f}")
 

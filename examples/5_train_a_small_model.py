@@ -91,7 +91,7 @@ show_file(folder / "curves.png", width=11)
 
 # %%
 # What it has learned. Compare it with the shipped models in :doc:`/how_it_works`.
-model = nlnet.load_model(run / "best.safetensors")
+model = nlnet.load_model(run / "best.safetensors").at(25)
 save_figure(draw_model(model), folder / "model.png")
 show_file(folder / "model.png", width=7)
 

@@ -81,7 +81,8 @@ roughness = fft.rfft2(laplacian).real
 def wiener(weight: float) -> Tensor:
     """Return the image that agrees with the blurred one and is smooth."""
     spectrum = transfer.conj() * fft.rfft2(blurred)
-    return fft.irfft2(spectrum / (transfer.abs() ** 2 + weight * roughness), s=size)
+    image: Tensor = fft.irfft2(spectrum / (transfer.abs() ** 2 + weight * roughness), s=size)
+    return image
 
 
 filtered = max((wiener(weight) for weight in np.geomspace(1e-4, 1, 30)), key=quality)

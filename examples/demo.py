@@ -40,7 +40,7 @@ def main() -> None:
     print(f"{OUTPUT}: noisy, denoised, clean")
 
 
-def timed_denoise(noisy: np.ndarray, model: nlnet.Model) -> tuple[np.ndarray, float]:
+def timed_denoise(noisy: np.ndarray, model: nlnet.Model | nlnet.Family) -> tuple[np.ndarray, float]:
     """Denoise and return the result with the seconds it took."""
     start = time.perf_counter()
     denoised = nlnet.denoise(noisy, SIGMA, model=model, data_range=255)

@@ -33,8 +33,9 @@ def fill_in(page: str, stages: _Rows, refinements: _Rows, controls: _Rows = ()) 
     if controls:
         table = _table("network", ("parameters", "epochs", "steps", "seed"), controls)
     page = insert_block(page, "controls", table)
-    counts = ("parameters", "steps", "seed")
-    page = insert_block(page, "ablations", _table("network", counts, stages))
+    page = insert_block(
+        page, "ablations", _table("network", ("parameters", "steps", "seed"), stages)
+    )
     counts = ("parameters", "multiplications", "epochs", "steps", "seed")
     return insert_block(page, "refinements", _table("refinement", counts, refinements))
 

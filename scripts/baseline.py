@@ -124,7 +124,7 @@ def print_features() -> None:
 
 def _numpy_features() -> list[str]:
     """Return the features of this CPU that numpy uses, beyond those it was built for."""
-    extensions = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-arg]
+    extensions = np.show_config(mode="dicts")["SIMD Extensions"]
     found: list[str] = extensions.get("found", [])
     return found
 

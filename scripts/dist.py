@@ -44,7 +44,16 @@ def main() -> None:
 def build(what: str, target: str | None = None) -> None:
     """Run the build backend for this project."""
     environment = {**os.environ, **({"NLNET_TARGET": target} if target else {})}
-    command = [sys.executable, "-m", "build", "--no-isolation", what, "--outdir", DIST, ROOT]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        what,
+        "--outdir",
+        str(DIST),
+        str(ROOT),
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stdout + done.stderr)

@@ -101,7 +101,9 @@ def examples(case: Case, rng: np.random.Generator) -> tuple[Array, Array] | None
     network = Network.of("auto", len(page.planes), case.quality, None, None, "cpu")
     restored, _ = denoise_planes(page.planes, plan, (1.0, 1.0), network, ignore)
     sigmas = error_maps.sigmas_of(plan.noise, restored, None)
-    found = error_maps.features(page.planes, restored, sigmas, plan, refined=network.is_refined)
+    found = error_maps.features(
+        page.planes, restored, sigmas, plan, refined=error_maps.is_refined(network)
+    )
     truth = to_planes(case.truth, None if case.truth.ndim == 2 else -1)
     _, channels, height, width = found.shape
     errors = ((restored - truth) / sigmas).reshape(channels, height, 2, width, 2)
@@ -114,7 +116,7 @@ def examples(case: Case, rng: np.random.Generator) -> tuple[Array, Array] | None
 
 def draw(photos: Photos, count: int, seed: int) -> Iterator[tuple[Array, Array]]:
     """Yield the examples of so many cases."""
-    kinds, shares = zip(*KINDS, strict=True)
+    kinds, shares = [kind for kind, _ in KINDS], [share for _, share in KINDS]
     for number in tqdm(range(count), desc="cases"):
         rng = np.random.default_rng((seed, number))
         got = examples(draw_case(photos, str(rng.choice(kinds, p=shares)), rng), rng)
@@ -138,7 +140,7 @@ def fit(found: Array, errors: Array, steps: int) -> list[tuple[Array, Array]]:
         above = logs[chosen] - net(inputs[chosen])
         loss = torch.maximum(SHARE * above, (SHARE - 1) * above).mean()
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         schedule.step()
     arrays = [(each.weight.detach().numpy(), each.bias.detach().numpy()) for each in layers]

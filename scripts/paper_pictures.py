@@ -87,8 +87,8 @@ def draw(
             place.set_axis_off()
     figure.tight_layout(pad=0.4)
     stream = io.BytesIO()
-    options = {"pil_kwargs": {"quality": 85}} if target.suffix == ".jpg" else {}
-    figure.savefig(stream, format=target.suffix[1:], bbox_inches="tight", **options)
+    quality = {"quality": 85} if target.suffix == ".jpg" else None
+    figure.savefig(stream, format=target.suffix[1:], bbox_inches="tight", pil_kwargs=quality)
     write_atomically(target, stream.getvalue())
     print(target)
 

@@ -49,9 +49,10 @@ def prepare(photos: Path, output: Path, count: int) -> int:
     output.mkdir(parents=True, exist_ok=True)
     written = 0
     for path in sorted(photos.iterdir()):
-        photo = cv2.imread(str(path), cv2.IMREAD_COLOR)
-        if photo is None:
+        read = cv2.imread(str(path), cv2.IMREAD_COLOR)
+        if read is None:
             raise SystemExit(f"{path} cannot be read as an image.")
+        photo = _photo(read)
         first = zlib.crc32(path.stem.encode())
         for number in range(count):
             key = f"{path.stem}-{number}"
@@ -135,7 +136,9 @@ def through_jpeg(photo: Photo, rng: Random) -> Photo:
     quality = int(rng.integers(88, 98))
     sharp = scale(photo, rng.uniform(0.4, 1.0))
     _, encoded = cv2.imencode(".jpg", sharp, [cv2.IMWRITE_JPEG_QUALITY, quality])
-    return _photo(cv2.imdecode(encoded, cv2.IMREAD_COLOR))
+    decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
+    assert decoded is not None, "what OpenCV encoded it decodes"
+    return _photo(decoded)
 
 
 VERSIONS: tuple[Callable[[Photo, Random], Photo], ...] = (

@@ -24,6 +24,7 @@ from scripts.results import (
     PROJECT,
     RESULTS,
     SINGLE,
+    Result,
     evaluate_model,
     read_at,
     read_result,
@@ -188,7 +189,7 @@ def format_every_sigma(folder: Path = RESULTS) -> str:
     for name in _every_sigma():
         found = [read_result(name, "bsd68", folder, sigma) for sigma in EVERY_SIGMA]
         nearest = [read_result(name, "bsd68", folder, sigma, NEAREST) for sigma in EVERY_SIGMA]
-        pairs = [(a and a.psnr, b and b.psnr) for a, b in zip(found, nearest, strict=True)]
+        pairs = list(zip(map(_psnr, found), map(_psnr, nearest), strict=True))
         single = SINGLE[load_model(name).config.channels]
         rows += [
             [f"`{name}`", *(NONE if a is None else f"{a:.2f}" for a, _ in pairs)],
@@ -204,6 +205,10 @@ def format_every_sigma(folder: Path = RESULTS) -> str:
 def _every_sigma() -> list[str]:
     """Return the names of the shipped models for every sigma."""
     return [name for name in (*_GRAY, *_COLOR) if name in shipped_models()]
+
+
+def _psnr(result: Result | None) -> float | None:
+    return None if result is None else result.psnr
 
 
 def _parameters(family: str) -> str:

@@ -70,10 +70,10 @@ class InCamera(Step):
             "smoothing": _smoothing,
             "nonlocal": _nonlocal,
         }[self.method](luma, self.sigma)
-        share = np.float32(self.share)
+        removed = np.float32(self.share) * (cleaned - luma)
         if self.spared:
-            share = share * (1 - np.float32(self.spared) * _busy(cleaned))
-        return np.asarray(luma + share * (cleaned - luma), np.float32)
+            removed *= 1 - np.float32(self.spared) * _busy(cleaned)
+        return np.asarray(luma + removed, np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
