@@ -10,8 +10,6 @@ Which kind of noise a page has may be known only when it is computed. Tasks of a
 does not need then pass zeros on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 

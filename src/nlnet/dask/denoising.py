@@ -7,8 +7,6 @@ image, where there is no halo. So chunks with a halo of the network's reach have
 the whole image, to the bit, and the same output up to rounding.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import dask.array as da

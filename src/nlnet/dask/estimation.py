@@ -1,7 +1,5 @@
 """Estimating the noise of dask arrays, lazily, with the results of `nlnet.estimate_noise`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Denoising zarr and TIFF files block by block; neither input nor output is held in memory."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ if one is ready. Here some threads do so until the job is finished, or until pro
 Ctrl-C ends it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Sequence

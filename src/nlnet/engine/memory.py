@@ -1,7 +1,5 @@
 """Memory for the engine to work in, and addresses of arrays that it reads and writes."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from typing import Any

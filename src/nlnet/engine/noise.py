@@ -1,7 +1,5 @@
 """Noise as the engine takes it, and what it says about it."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Parts of removal for planes in memory: at half or twice the size, maps at that of an image."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

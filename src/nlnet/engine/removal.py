@@ -4,8 +4,6 @@ The engine turns the image into one with the white noise that networks are train
 remove it, and turns it back (``engine/src/removal``).
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import threading

@@ -1,7 +1,5 @@
 """Pages that show nearly the same, in the engine: the motion between them, and their average."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import math

@@ -1,7 +1,5 @@
 """Processes that share a folder: locks let only one of them work on an output at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

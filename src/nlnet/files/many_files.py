@@ -1,7 +1,5 @@
 """Many files in one run: several at a time, or as one series; existing outputs are skipped."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import itertools

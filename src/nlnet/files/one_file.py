@@ -1,7 +1,5 @@
 """One image file in, one out: page by page, alpha and metadata kept."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which files to denoise, and where the results go, decided before the work starts."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import errno

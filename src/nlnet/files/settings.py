@@ -1,7 +1,5 @@
 """How to denoise files: the settings of commands, clusters and programs, and files they name."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os

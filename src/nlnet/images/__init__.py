@@ -7,8 +7,6 @@ that its wheel lacks are read and written here as well: PGM and PPM, BMP, npy, a
 doubles.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The formats: what each is called, how it is recognized, and what it can hold."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib.util

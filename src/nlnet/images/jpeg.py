@@ -1,7 +1,5 @@
 """JPEG files: all segments are kept, except those about the pixels and thumbnails."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import struct

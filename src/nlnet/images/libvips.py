@@ -1,7 +1,5 @@
 """Formats whose pixels libvips reads and writes; metadata is handled here."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias

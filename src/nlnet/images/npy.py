@@ -4,8 +4,6 @@ With alpha there is one channel more: (H, W, 2) or (H, W, 4). The pages of a sta
 any number of axes before these.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os

@@ -4,8 +4,6 @@ It knows neither doubles, nor tiles with a plane for each channel, nor Zstandard
 and tiles are copied as they are, or unpacked; what is said about them changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math

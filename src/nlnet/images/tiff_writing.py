@@ -4,8 +4,6 @@ Libvips writes one set of entries for all pages, and no doubles. The pixels are 
 compressed without loss (deflate).
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """One model for every sigma: a network whose learned values are functions of the noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

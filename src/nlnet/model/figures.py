@@ -1,7 +1,5 @@
 """What is known about models: how good they are, and how long they take."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models by their names: those that come with nlnet, and which of a family fits the noise."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os

@@ -5,8 +5,6 @@ way down, each level has blocks of two 3x3 convolutions with a ReLU between them
 added to the block's input. Around every level there are zeros.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
