@@ -15,7 +15,7 @@ from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
-from nlnet.dask.work import Work
+from nlnet.dask.work import Work, sent_model
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.plan import Request
 from nlnet.denoising.series_windows import window_sides
@@ -60,15 +60,8 @@ def denoise_volume(
     volume = open_volume(source)
     settings, layout = scheduler.settings, volume.layout
     along = None if settings.along is None else volume.axis_of(settings.along)
-    work = Work.of(
-        layout,
-        settings.model,
-        settings.quality,
-        settings.strength_for(layout.shape[0]),
-        settings.threads or 1,
-        settings.max_memory,
-        settings.device,
-    )
+    network = settings.network(layout.shape[0], sent_model(settings.model))
+    work = Work.of(layout, network, settings.strength_for(layout.shape[0]))
     blocks = _blocks(volume, target, work, settings, along)
     array = volume.as_dask(blocks)
     with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:
@@ -94,8 +87,7 @@ def _find_plans(
     known = None if unfinished is None else unfinished.plans()
     if known is not None:
         plans = np.empty(volume.layout.pages, object)
-        for index, plan in zip(np.ndindex(plans.shape), known, strict=True):
-            plans[index] = plan
+        plans.flat = known
         return plans
     settings = scheduler.settings
     asked = PagesRequest(
@@ -158,7 +150,7 @@ def _blocks(
             (units[rows], units[columns]),
             (math.prod(units[: len(layout.pages)]), *layout.shape),
             work.config,
-            threads=settings.threads or 1,
+            threads=settings.threads,
             itemsize=volume.dtype.itemsize,
             max_memory=settings.max_memory,
             scales=PagesRequest(Request(settings.noise), settings.sigma).scales,

@@ -18,8 +18,9 @@ import zarr
 from nlnet.arrays import Array
 from nlnet.dask.chunks import Layout
 from nlnet.denoising.pages import find_axis
-from nlnet.errors import FileError, InputError, about, cannot
+from nlnet.errors import InputError, about, trying
 from nlnet.files.volume_paths import is_zarr
+from nlnet.images.content import Source
 from nlnet.inputs import KINDS
 
 
@@ -120,18 +121,10 @@ def open_volume(path: Path) -> Volume:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn whatever comes of reading into a sentence."""
-    try:
+    """Turn whatever comes of reading into a sentence: neither library checks all it reads."""
+    kind = "zarr" if is_zarr(path) else "TIFF"
+    with Source.of_path(path).reading(kind), trying(f"read {str(path)!r}"):
         yield
-    except (InputError, FileError, MemoryError):
-        raise
-    except OSError as error:
-        raise cannot(f"read {str(path)!r}", error) from error
-    except Exception as error:
-        # Neither library checks all it reads: damaged files raise whatever comes of them.
-        raise FileError(
-            f"Cannot read {str(path)!r}: it is damaged ({type(error).__name__}: {error})."
-        ) from error
 
 
 @functools.lru_cache(maxsize=8)
