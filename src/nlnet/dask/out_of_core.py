@@ -27,14 +27,11 @@ from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
 from nlnet.noise.camera import Camera
 from nlnet.noise.record import SCALES
-from nlnet.progress import Progress
+from nlnet.progress import Progress, ignore
 
 
 def denoise_volume(
-    source: Path,
-    target: Path,
-    scheduler: Scheduler,
-    progress: Progress | None = None,
+    source: Path, target: Path, scheduler: Scheduler, progress: Progress = ignore
 ) -> Findings:
     """Denoise the array in a zarr folder or TIFF file into another such file.
 
@@ -86,9 +83,9 @@ def _find_plans(
     unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
     known = None if unfinished is None else unfinished.plans()
     if known is not None:
-        plans = np.empty(volume.layout.pages, object)
-        plans.flat = known
-        return plans
+        plans = np.empty(len(known), object)
+        plans[:] = known
+        return plans.reshape(volume.layout.pages)
     settings = scheduler.settings
     asked = PagesRequest(
         Request(settings.noise, settings.data_range),

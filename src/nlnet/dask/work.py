@@ -99,5 +99,6 @@ def sent_model(model: ModelLike) -> ModelLike:
     """Return what goes along with the chunks: a model of the user's, but of ours the name."""
     shipped = loading.shipped_models()
     named = model in (loading.AUTO, *shipped, *map(loading.family_of, shipped))
-    is_file = isinstance(model, (str, os.PathLike)) and not named and os.path.exists(model)
-    return loading.load_model(model) if is_file else model
+    if isinstance(model, (str, os.PathLike)) and not named and os.path.exists(model):
+        return loading.load_model(model)
+    return model

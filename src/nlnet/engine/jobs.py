@@ -111,7 +111,10 @@ class Job:
                 for share in shares:
                     report(share)
         except BaseException as error:
-            self._fail(error)
+            self._failures.append(error)
+            self._library.cancel(self._handle)
+            with self._turn:
+                self._turn.notify_all()
         for worker in filter(threading.Thread.is_alive, workers):
             worker.join()
         if self._failures:
@@ -149,9 +152,3 @@ class Job:
             with self._turn:
                 self._working -= 1
                 self._news.notify()
-
-    def _fail(self, error: BaseException) -> None:
-        self._failures.append(error)
-        self._library.cancel(self._handle)
-        with self._turn:
-            self._turn.notify_all()

@@ -51,9 +51,8 @@ class VipsCodec:
         """Return the bytes of a file."""
         image = pages[0]
         # Without this, it would write EXIF that it made up.
-        encoded = self.save(
-            to_vips(image.bands, image.channels), keep="none", **self.options(options)
-        )
+        pixels = to_vips(image.bands, image.channels)
+        encoded = self.save(pixels, keep="none", **self.options(options))
         return self.embed(encoded, image, image.metadata or Metadata(""))
 
     def options(self, options: WritingOptions) -> Mapping[str, Any]:
