@@ -208,11 +208,5 @@ def _gather(
 
 def lazy_scalar(value: Any, dtype: npt.DTypeLike = object) -> da.Array:
     """Return a delayed object or number as a 0-D array."""
-    made = delayed(_as_array)(value, dtype)
+    made = delayed(functools.partial(np.full, (), dtype=dtype))(value)
     return cast(da.Array, da.from_delayed(made, shape=(), dtype=np.dtype(dtype)))
-
-
-def _as_array(value: object, dtype: npt.DTypeLike) -> Array:
-    array = np.empty((), dtype)
-    array[()] = value
-    return array
