@@ -147,7 +147,7 @@ def test_a_worker_cannot_read_a_chunk(
     (source / "c/1/1").write_bytes(b"damaged")
     options = ["--scheduler", cluster.address, "--sigma", "25", "--model", gray_model_file]
     message = fails("denoise", source, "-o", target, *options)
-    assert f"Cannot read {str(source)!r}: it is damaged" in message
+    assert f"Cannot read {str(source)!r}: it is a damaged" in message
     assert [path.name for path in tmp_path.iterdir()] == ["in.zarr"]
 
 

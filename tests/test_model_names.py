@@ -80,7 +80,7 @@ def test_a_family_alone_has_no_sigma():
 @pytest.mark.usefixtures("shelf")
 @pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_family_needs_a_usable_sigma(sigma):
-    with refused(InputError, "positive and finite"):
+    with refused(InputError, "above 0 and finite"):
         select_model("gray-5x5", sigma)
 
 

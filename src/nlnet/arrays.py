@@ -11,6 +11,7 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 """Float32 or float64."""
+Float32Array: TypeAlias = npt.NDArray[np.float32]
 Groups: TypeAlias = npt.NDArray[np.int8]
 """Offsets (dy, dx) of the members of each pixel's group: (H, W, K, 2)."""
 Box: TypeAlias = tuple[float, float]

@@ -10,8 +10,6 @@ Which kind of noise a page has may be known only when it is computed. Tasks of a
 does not need then pass zeros on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -67,12 +65,11 @@ def denoise_chunks(
         chunks[work.layout.channel_axis] = (work.layout.shape[0],)
     axes, pixels = range(array.ndim), work.layout.pixel_axes
     rows, columns = (axis % array.ndim for axis in work.layout.image_axes)
+    # A single chunk has no neighbors, and may be smaller than the halo.
+    depth = {axis: halo if len(chunks[axis]) > 1 else 0 for axis in (rows, columns)}
     change = None
     if smaller:
         change = _coarse_change(pages, chunks, plans, work, scales, scale)
-    # A single chunk has no neighbors, and may be smaller than the halo.
-    depth = {axis: halo if len(chunks[axis]) > 1 else 0 for axis in (rows, columns)}
-    if change is not None:
         change = _with_halo(change, axes, {axis: length // 2 for axis, length in depth.items()})
     inputs = [
         (pages.hidden, pixels),

@@ -208,7 +208,7 @@ def block_sides(
     shape: tuple[int, int, int, int],
     config: NetworkConfig,
     *,
-    threads: int,
+    threads: int | None,
     itemsize: int,
     max_memory: int | None = None,
     scales: int = 1,

@@ -7,8 +7,6 @@ image, where there is no halo. So chunks with a halo of the network's reach have
 the whole image, to the bit, and the same output up to rounding.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import dask.array as da
@@ -19,8 +17,9 @@ from nlnet.dask.blocks import denoise_chunks, map_with_halo
 from nlnet.dask.chunks import LazyPages, layout_of, merge_small
 from nlnet.dask.masks import take_map, take_mask
 from nlnet.dask.pages import PagesRequest, plan_pages
-from nlnet.dask.work import Work
+from nlnet.dask.work import Work, sent_model
 from nlnet.denoising.devices import CPU
+from nlnet.denoising.network import Network
 from nlnet.denoising.pages import Sigma, series_of_pages
 from nlnet.denoising.plan import Request
 from nlnet.denoising.removal import Strength
@@ -153,7 +152,9 @@ def denoise(
     )
     pages = LazyPages(values, hidden, maps)
     plans = plan_pages(pages, asked, layout)
-    work = Work.of(layout, model, quality, strength, threads, max_memory, device)
+    machine = threads, max_memory, device
+    network = Network.of(sent_model(model), layout.shape[0], quality, *machine)
+    work = Work.of(layout, network, strength)
     denoised = denoise_pages(pages, plans, work, asked.scales, along)
     return denoised if own is None else cast(da.Array, da.ma.masked_array(denoised, mask=own))
 

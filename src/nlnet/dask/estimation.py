@@ -1,7 +1,5 @@
 """Estimating the noise of dask arrays, lazily, with the results of `nlnet.estimate_noise`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -163,28 +161,18 @@ def sample_planes(
         check_size(planes.shape)
     grid = tile_places(planes.shape, pages)
     places = [place for row in grid for place in row]
-    blocks, masks = _tasks(planes), _like(planes, hidden)
+    blocks = _tasks(planes)
+    masks = [None] * len(blocks) if hidden is None else _tasks(hidden.rechunk(planes.chunks[1:]))
     gathered = delayed(_gather)(
         planes.shape,
         planes.dtype,
         [delayed(_extremes)(*pair) for pair in zip(blocks, masks, strict=True)],
-        [_in_one_piece(planes[place]) for place in places],
-        [None if hidden is None else _in_one_piece(hidden[place[1:]]) for place in places],
+        [_tasks(planes[place].rechunk(-1))[0] for place in places],
+        [None if hidden is None else _tasks(hidden[at[1:]].rechunk(-1))[0] for at in places],
         len(grid),
         missing,
     )
     return cast(Delayed, gathered)
-
-
-def _like(planes: da.Array, hidden: da.Array | None) -> list[Delayed | None]:
-    """Return the parts of a mask that belong to the chunks of the planes."""
-    if hidden is None:
-        return [None] * planes.npartitions
-    return [*_tasks(hidden.rechunk(planes.chunks[1:]))]
-
-
-def _in_one_piece(array: da.Array) -> Delayed:
-    return _tasks(array.rechunk(-1))[0]
 
 
 def _tasks(array: da.Array) -> list[Delayed]:
@@ -220,11 +208,5 @@ def _gather(
 
 def lazy_scalar(value: Any, dtype: npt.DTypeLike = object) -> da.Array:
     """Return a delayed object or number as a 0-D array."""
-    made = delayed(_as_array)(value, dtype)
+    made = delayed(functools.partial(np.full, (), dtype=dtype))(value)
     return cast(da.Array, da.from_delayed(made, shape=(), dtype=np.dtype(dtype)))
-
-
-def _as_array(value: object, dtype: npt.DTypeLike) -> Array:
-    array = np.empty((), dtype)
-    array[()] = value
-    return array

@@ -5,8 +5,6 @@ A chunk is filled together with its halo, as `nlnet.masks` fills a whole image. 
 hidden pixel has no influence on any other pixel, also across the borders of chunks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

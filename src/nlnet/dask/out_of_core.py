@@ -1,7 +1,5 @@
 """Denoising zarr and TIFF files block by block; neither input nor output is held in memory."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from nlnet.dask.schedulers import Scheduler
 from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
-from nlnet.dask.work import Work
+from nlnet.dask.work import Work, sent_model
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.plan import Request
 from nlnet.denoising.series_windows import window_sides
@@ -29,14 +27,11 @@ from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
 from nlnet.noise.camera import Camera
 from nlnet.noise.record import SCALES
-from nlnet.progress import Progress
+from nlnet.progress import Progress, ignore
 
 
 def denoise_volume(
-    source: Path,
-    target: Path,
-    scheduler: Scheduler,
-    progress: Progress | None = None,
+    source: Path, target: Path, scheduler: Scheduler, progress: Progress = ignore
 ) -> Findings:
     """Denoise the array in a zarr folder or TIFF file into another such file.
 
@@ -62,15 +57,8 @@ def denoise_volume(
     volume = open_volume(source)
     settings, layout = scheduler.settings, volume.layout
     along = None if settings.along is None else volume.axis_of(settings.along)
-    work = Work.of(
-        layout,
-        settings.model,
-        settings.quality,
-        settings.strength_for(layout.shape[0]),
-        settings.threads or 1,
-        settings.max_memory,
-        settings.device,
-    )
+    network = settings.network(layout.shape[0], sent_model(settings.model))
+    work = Work.of(layout, network, settings.strength_for(layout.shape[0]))
     blocks = _blocks(volume, target, work, settings, along)
     array = volume.as_dask(blocks)
     with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:
@@ -95,10 +83,9 @@ def _find_plans(
     unfinished = target.unfinished if isinstance(target, ZarrTarget) else None
     known = None if unfinished is None else unfinished.plans()
     if known is not None:
-        plans = np.empty(volume.layout.pages, object)
-        for index, plan in zip(np.ndindex(plans.shape), known, strict=True):
-            plans[index] = plan
-        return plans
+        plans = np.empty(len(known), object)
+        plans[:] = known
+        return plans.reshape(volume.layout.pages)
     settings = scheduler.settings
     asked = PagesRequest(
         Request(settings.noise, settings.data_range),
@@ -160,7 +147,7 @@ def _blocks(
             (units[rows], units[columns]),
             (math.prod(units[: len(layout.pages)]), *layout.shape),
             work.config,
-            threads=settings.threads or 1,
+            threads=settings.threads,
             itemsize=volume.dtype.itemsize,
             max_memory=settings.max_memory,
             scales=PagesRequest(Request(settings.noise), settings.sigma).scales,

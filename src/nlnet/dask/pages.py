@@ -1,7 +1,5 @@
 """Plans for the pages of dask arrays: known now, or when they are computed."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import warnings

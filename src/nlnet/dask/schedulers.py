@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from nlnet.files.claims import remove_leftovers
 from nlnet.files.many_files import FileReport, work_on
 from nlnet.files.plan import FileJob
 from nlnet.files.settings import Settings
-from nlnet.progress import Progress
+from nlnet.progress import Progress, ignore
 
 _ADDRESS = re.compile(
     r"((tcp|tls|ucx|wss?)://)?(\[[\da-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}/?|inproc://\S+", re.IGNORECASE
@@ -44,7 +45,7 @@ class Threads:
             max_memory=None if memory is None else max(1, memory // blocks),
         )
 
-    def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
+    def compute(self, parts: Sequence[Any], progress: Progress = ignore) -> list[Any]:
         """Return the parts' results; report the share of them that is done."""
         wanted = {part.key for part in parts}
         done = 0
@@ -53,8 +54,7 @@ class Threads:
             nonlocal done
             if key in wanted:
                 done += 1
-                if progress is not None:
-                    progress(done / len(parts))
+                progress(done / len(parts))
 
         # A separate pool, so that leaving the block waits for tasks that still run after an error.
         with concurrent.futures.ThreadPoolExecutor(self._blocks) as pool, Callback(posttask=count):
@@ -73,17 +73,16 @@ class Cluster:
         """Whether there is anybody to do the work; some clusters start them when asked."""
         return bool(self._client.nthreads())
 
-    def compute(self, parts: Sequence[Any], progress: Progress | None = None) -> list[Any]:
+    def compute(self, parts: Sequence[Any], progress: Progress = ignore) -> list[Any]:
         """Return the parts' results; report the share of them that is done."""
         with _in_a_sentence():
             futures = self._client.compute(list(parts))
             for done, _ in enumerate(_finished(self._client, futures), start=1):
-                if progress is not None:
-                    progress(done / len(parts))
+                progress(done / len(parts))
             return [future.result() for future in futures]
 
     def run_jobs(
-        self, jobs: Sequence[FileJob], *, progress: Progress | None = None
+        self, jobs: Sequence[FileJob], *, progress: Progress = ignore
     ) -> Iterator[FileReport]:
         """Work on files, one per task, and yield a report on each as soon as it is done.
 
@@ -99,16 +98,10 @@ class Cluster:
         for folder in {job.target.parent for job in jobs}:
             remove_leftovers(folder)
         with _in_a_sentence():
-            futures = self._client.map(
-                _work_quietly,
-                jobs,
-                settings=self.settings,
-                pure=False,
-                batch_size=100,
-            )
+            work = functools.partial(work_on, settings=self.settings, progress=ignore)
+            futures = self._client.map(work, jobs, pure=False, batch_size=100)
             for done, future in enumerate(_finished(self._client, futures), start=1):
-                if progress is not None:
-                    progress(done)
+                progress(done)
                 yield future.result()
 
 
@@ -167,10 +160,6 @@ def _finished(client: Client, futures: list[Future[Any]]) -> Iterator[Future[Any
             yield future
     finally:
         client.cancel([future for future in futures if not future.done()])
-
-
-def _work_quietly(job: FileJob, *, settings: Settings) -> FileReport:
-    return work_on(job, settings, lambda share: True)
 
 
 @contextmanager

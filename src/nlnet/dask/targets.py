@@ -72,7 +72,6 @@ class TiffTarget:
     def write(self, region: tuple[slice, ...], block: Array) -> None:
         """Write a region, line by line."""
         starts = [part.start for part in region]
-        strides = np.cumprod((self.dtype.itemsize, *self.shape[:0:-1]))[::-1]
         # Axes at the end that the region covers as a whole are in one piece with the one before.
         whole = block.ndim - 1
         while whole > 0 and block.shape[whole] == self.shape[whole]:
@@ -80,9 +79,9 @@ class TiffTarget:
         values = np.ascontiguousarray(block, self.dtype)
         with trying(f"write {str(self.path)!r}"), open(self.path, "r+b") as stream:
             for line in np.ndindex(block.shape[:whole]):
-                place = [start + step for start, step in zip(starts, line, strict=False)]
-                place += starts[whole:]
-                stream.seek(self.offset + int(np.dot(place, strides)))
+                place = np.add(starts, [*line, *[0] * (block.ndim - whole)])
+                number = np.ravel_multi_index(tuple(place), self.shape)
+                stream.seek(self.offset + int(number) * self.dtype.itemsize)
                 stream.write(values[line].data)
 
 

@@ -3,8 +3,6 @@
 This is stored in a folder inside the unfinished output.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

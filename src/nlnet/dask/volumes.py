@@ -18,8 +18,9 @@ import zarr
 from nlnet.arrays import Array
 from nlnet.dask.chunks import Layout
 from nlnet.denoising.pages import find_axis
-from nlnet.errors import FileError, InputError, about, cannot
+from nlnet.errors import InputError, about, trying
 from nlnet.files.volume_paths import is_zarr
+from nlnet.images.content import Source
 from nlnet.inputs import KINDS
 
 
@@ -111,8 +112,9 @@ def open_volume(path: Path) -> Volume:
     path = path.absolute()
     with _readable(path):
         modified = path.stat().st_mtime_ns
-        key, names = _find_zarr(path) if is_zarr(path) else ("", _find_tiff(path))
+        key, axes = _find_zarr(path) if is_zarr(path) else ("", ())
         array = _open_array(path, key, modified)
+        names = _axis_names(array, axes)
         shape, dtype, chunks = array.shape, array.dtype, array.shards or array.chunks
     layout = Layout.of(shape, dtype, *_find_pages(path, shape, names))
     return Volume(path, key, modified, shape, dtype, chunks, names, layout)
@@ -120,18 +122,10 @@ def open_volume(path: Path) -> Volume:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn whatever comes of reading into a sentence."""
-    try:
+    """Turn whatever comes of reading into a sentence: neither library checks all it reads."""
+    kind = "zarr" if is_zarr(path) else "TIFF"
+    with Source.of_path(path).reading(kind), trying(f"read {str(path)!r}"):
         yield
-    except (InputError, FileError, MemoryError):
-        raise
-    except OSError as error:
-        raise cannot(f"read {str(path)!r}", error) from error
-    except Exception as error:
-        # Neither library checks all it reads: damaged files raise whatever comes of them.
-        raise FileError(
-            f"Cannot read {str(path)!r}: it is damaged ({type(error).__name__}: {error})."
-        ) from error
 
 
 @functools.lru_cache(maxsize=8)
@@ -147,15 +141,14 @@ def _open_array(path: Path, key: str, modified: int) -> zarr.Array[Any]:
     return found
 
 
-def _find_zarr(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the name of the array in the group, and those of its axes."""
+def _find_zarr(path: Path) -> tuple[str, Sequence[Any]]:
+    """Return the name of the array in the group, and its axes where OME-Zarr describes them."""
     found = zarr.open(str(path), mode="r")
     if isinstance(found, zarr.Array):
-        return "", _axis_names(found, {})
+        return "", ()
     scales = find_multiscales(found.attrs.asdict())
     if scales is not None:
-        key = str(scales["datasets"][0]["path"])
-        return key, _axis_names(found[key], scales)
+        return str(scales["datasets"][0]["path"]), scales.get("axes", ())
     names = sorted(name for name, _ in found.arrays())
     if len(names) != 1:
         listed = f" ({', '.join(names[:10])})" if names else ""
@@ -163,7 +156,7 @@ def _find_zarr(path: Path) -> tuple[str, tuple[str, ...]]:
             f"{str(path)!r} is a zarr group of {len(names)} arrays{listed}, but must be an array, "
             "a group of one, or an OME-Zarr image; name one of its arrays as IN.zarr/NAME."
         )
-    return names[0], _axis_names(found[names[0]], {})
+    return names[0], ()
 
 
 def find_multiscales(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -172,19 +165,14 @@ def find_multiscales(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
     return scales[0] if scales else None
 
 
-def _axis_names(array: Any, scales: Mapping[str, Any]) -> tuple[str, ...]:
+def _axis_names(array: Any, axes: Sequence[Any]) -> tuple[str, ...]:
     names: Sequence[Any] = (
-        [axis["name"] if isinstance(axis, dict) else axis for axis in scales.get("axes", ())]
+        [axis["name"] if isinstance(axis, dict) else axis for axis in axes]
         or getattr(array.metadata, "dimension_names", None)
         or array.attrs.get("_ARRAY_DIMENSIONS")
         or ()
     )
     return tuple(map(str, names)) if len(names) == array.ndim and all(names) else ()
-
-
-def _find_tiff(path: Path) -> tuple[str, ...]:
-    with tifffile.TiffFile(path) as file:
-        return tuple(file.series[0].get_axes())
 
 
 def _find_pages(

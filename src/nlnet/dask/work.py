@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TypeGuard
 
-import numpy as np
-import numpy.typing as npt
-
-from nlnet.arrays import Array
+from nlnet.arrays import Array, Float32Array
 from nlnet.dask.chunks import Layout
 from nlnet.dask.masks import find_hidden, map_of_block
 from nlnet.denoising.network import Network
@@ -49,21 +45,9 @@ class Work:
     shares: Shares
 
     @classmethod
-    def of(
-        cls,
-        layout: Layout,
-        model: ModelLike,
-        quality: str | None,
-        strength: Strength,
-        threads: int,
-        max_memory: int | None,
-        device: str,
-    ) -> Work:
-        """Return the work that a user asks for; parameters as for `nlnet.dask.denoise`."""
+    def of(cls, layout: Layout, network: Network, strength: Strength) -> Work:
+        """Return the work on pages with a network; `strength` is as for `nlnet.denoise`."""
         channels, height, width = layout.shape
-        # A model of the user's goes along with the chunks; of ours, the name is enough.
-        sent = loading.load_model(model) if _is_file(model) else model
-        network = Network.of(sent, channels, quality, threads, max_memory, device)
         # All models of a family reach equally far, so any sigma does.
         config = network.choose(25.0).config
         check_size(height, width, config)
@@ -100,9 +84,7 @@ class Work:
             return 0
         return scales_of(engine_noise(plan.noise), self.layout.shape)
 
-    def part(
-        self, scale: int, rows: Array, columns: Array, change: npt.NDArray[np.float32] | None
-    ) -> Part:
+    def part(self, scale: int, rows: Array, columns: Array, change: Float32Array | None) -> Part:
         """Return where in the image, at some scale, these rows and columns are."""
         size = self.layout.shape[1] >> scale, self.layout.shape[2] >> scale
         return Part(scale, size, (int(rows[0]), int(columns[0])), change)
@@ -113,7 +95,10 @@ class Work:
         return self.shares if scale == 0 else (max(luma, 1.0), max(chroma, 1.0))
 
 
-def _is_file(model: ModelLike) -> TypeGuard[str | os.PathLike[str]]:
+def sent_model(model: ModelLike) -> ModelLike:
+    """Return what goes along with the chunks: a model of the user's, but of ours the name."""
     shipped = loading.shipped_models()
     named = model in (loading.AUTO, *shipped, *map(loading.family_of, shipped))
-    return isinstance(model, (str, os.PathLike)) and not named and os.path.exists(model)
+    if isinstance(model, (str, os.PathLike)) and not named and os.path.exists(model):
+        return loading.load_model(model)
+    return model

@@ -11,8 +11,9 @@ import numpy as np
 from nlnet.arrays import Array, Box, WriteRows
 from nlnet.denoising.devices import CPU, check_device, denoise_on_device
 from nlnet.engine.library import load
+from nlnet.engine.memory import usable
 from nlnet.engine.network import EngineNetwork
-from nlnet.engine.removal import Elsewhere, Part, Removal, usable
+from nlnet.engine.removal import Elsewhere, Part, Removal
 from nlnet.errors import InputError
 from nlnet.inputs import check_count
 from nlnet.model.loading import ModelLike, check_quality, choose_model

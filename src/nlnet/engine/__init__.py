@@ -6,8 +6,6 @@ groups, run stages forward and backward, and look at tiles. `estimates` finds ou
 an image is.
 """
 
-from __future__ import annotations
-
 from nlnet.engine.library import describe_engine
 
 __all__ = ["describe_engine"]

@@ -8,19 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from nlnet.arrays import Array
+from nlnet.arrays import Array, Float32Array
 from nlnet.engine.jobs import Job, threads_for
 from nlnet.engine.library import TYPES, check_status, instruction_set, load
-from nlnet.engine.memory import address, array_at, call
+from nlnet.engine.memory import address, array_at, call, usable
 from nlnet.engine.network import EngineEye
 
 KINDS = ("none", "white", "poisson", "camera")
 """``nlnet_found_kind``: the kinds of noise, in the order in which the eye gives their odds."""
-
-Strengths = npt.NDArray[np.float32]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Extremes:
         """Return the extremes of finite values, (C, H, W) or (C, N)."""
         if not values.size:
             return cls(math.inf, -math.inf, 0, 0, 0)
-        taken = _taken(values if values.ndim == 3 else values[:, np.newaxis])
+        taken = usable(values if values.ndim == 3 else values[:, None])
         found = load().extremes()
         planes = ctypes.byref(_planes(taken))
         check_status(load().find_extremes(planes, TYPES[taken.dtype], ctypes.byref(found)))
@@ -80,7 +75,7 @@ class EngineSample:
     """
 
     def __init__(self, extremes: Extremes, tiles: Sequence[Array], pages: int, rows: int) -> None:
-        self._tiles = [_taken(tile) for tile in tiles]  # alive as long as their addresses
+        self._tiles = [usable(tile) for tile in tiles]  # alive as long as their addresses
         channels, *size = self._tiles[0].shape
         engine = load()
         self._given = engine.sample(
@@ -101,7 +96,7 @@ class EngineSample:
 
     def estimate_noise(
         self, eye: EngineEye, measures: Measures, kind: str | None, threads: int | None = None
-    ) -> tuple[Any, Strengths | None]:
+    ) -> tuple[Any, Float32Array | None]:
         """Find out what the noise of the image is.
 
         Parameters
@@ -161,14 +156,6 @@ def tile_places(shape: tuple[int, ...], pages: int = 1) -> list[list[tuple[slice
     columns = starts(grid.columns, width, grid.width)
     rows = starts(grid.rows, height, grid.height)
     return [[(whole, row, column) for column in columns] for row in rows]
-
-
-def _taken(values: Array) -> Array:
-    """Return values as the engine takes them; half precision and foreign byte order are copied."""
-    if values.dtype in TYPES and values.dtype.isnative:
-        return values
-    native = values.dtype.newbyteorder("=")
-    return values.astype(native if native in TYPES else np.float32)
 
 
 def _planes(values: Array) -> Any:

@@ -5,8 +5,6 @@ are written down. It keeps to a small part of C, which is read here in two milli
 take a hundred, at every start.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ if one is ready. Here some threads do so until the job is finished, or until pro
 Ctrl-C ends it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Sequence
@@ -113,7 +111,10 @@ class Job:
                 for share in shares:
                     report(share)
         except BaseException as error:
-            self._fail(error)
+            self._failures.append(error)
+            self._library.cancel(self._handle)
+            with self._turn:
+                self._turn.notify_all()
         for worker in filter(threading.Thread.is_alive, workers):
             worker.join()
         if self._failures:
@@ -151,9 +152,3 @@ class Job:
             with self._turn:
                 self._working -= 1
                 self._news.notify()
-
-    def _fail(self, error: BaseException) -> None:
-        self._failures.append(error)
-        self._library.cancel(self._handle)
-        with self._turn:
-            self._turn.notify_all()

@@ -1,7 +1,5 @@
 """The engine's shared library: found, loaded and declared as ``nlnet_engine.h`` says."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

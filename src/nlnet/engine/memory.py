@@ -1,7 +1,5 @@
 """Memory for the engine to work in, and addresses of arrays that it reads and writes."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array
-from nlnet.engine.library import check_status, load
+from nlnet.arrays import Array, Float32Array
+from nlnet.engine.library import TYPES, check_status, load
 from nlnet.errors import InputError
 
 ALIGNMENT = 64
@@ -32,7 +30,7 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def array_at(where: int, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+def array_at(where: int, shape: tuple[int, ...]) -> Float32Array:
     """Return floats of the engine as an array; they live as long as the engine's call."""
     memory = (ctypes.c_float * math.prod(shape)).from_address(where)
     return np.frombuffer(memoryview(memory).cast("B"), np.float32).reshape(shape)
@@ -64,6 +62,13 @@ def checked_address(name: str, array: Array, shape: tuple[int, ...], dtype: npt.
     if not (array.flags.c_contiguous and array.flags.aligned):
         raise InputError(f"{name} must be contiguous.")
     return address(array)
+
+
+def usable(values: Array) -> Array:
+    """Return values as they are, or a copy, so that the engine takes them: of its own types."""
+    native = values.dtype.newbyteorder("=")
+    dtype = native if native in TYPES else np.dtype(np.float32)
+    return values if values.dtype == dtype and values.flags.aligned else values.astype(dtype)
 
 
 def call(name: str, *given: Any, result: Any = None) -> npt.NDArray[np.uint8]:

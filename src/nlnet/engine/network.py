@@ -1,7 +1,5 @@
 """Networks and eyes in the engine, made from a parameter block, which the engine checks."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from typing import NamedTuple

@@ -1,14 +1,11 @@
 """Noise as the engine takes it, and what it says about it."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array, FloatArray
+from nlnet.arrays import Array, Float32Array, FloatArray
 from nlnet.engine.library import ELEMENTS, check_status, instruction_set, load
 from nlnet.engine.memory import address, call
 
@@ -69,7 +66,7 @@ class EngineNoise:
         self,
         sigma: float | None = None,
         levels: Sequence[EngineLevel] = (),
-        strengths: npt.NDArray[np.float32] | None = None,
+        strengths: Float32Array | None = None,
         certainty: float = 1.0,
     ) -> None:
         engine = load()

@@ -1,18 +1,13 @@
 """Parts of removal for planes in memory: at half or twice the size, maps at that of an image."""
 
-from __future__ import annotations
-
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array
+from nlnet.arrays import Array, Float32Array
 from nlnet.engine.library import check_status, instruction_set, load
 from nlnet.engine.memory import address, call
 
-Planes = npt.NDArray[np.float32]
 
-
-def halve(planes: Array) -> Planes:
+def halve(planes: Array) -> Float32Array:
     """Return (C, H, W) planes at half the size, in float32: means of 2x2 pixels.
 
     Examples
@@ -28,7 +23,7 @@ def halve(planes: Array) -> Planes:
     return half
 
 
-def enlarge(half: Planes, first: int, last: int, width: int) -> Planes:
+def enlarge(half: Float32Array, first: int, last: int, width: int) -> Float32Array:
     """Return rows, from `first` to `last`, of half-size planes at the full size; bilinear.
 
     Examples
@@ -43,7 +38,7 @@ def enlarge(half: Planes, first: int, last: int, width: int) -> Planes:
     return planes
 
 
-def widen(grid: Planes, size: tuple[int, int]) -> Planes:
+def widen(grid: Float32Array, size: tuple[int, int]) -> Float32Array:
     """Return a coarse map (h, w) at the size of an image, (H, W); bilinear.
 
     Examples
@@ -57,7 +52,7 @@ def widen(grid: Planes, size: tuple[int, int]) -> Planes:
     return plane
 
 
-def blend(noisy: Array, denoised: Array, shares: tuple[float, float]) -> Planes:
+def blend(noisy: Array, denoised: Array, shares: tuple[float, float]) -> Float32Array:
     """Return (C, H, W) planes between noisy and denoised ones, by shares of luma and chroma.
 
     Examples

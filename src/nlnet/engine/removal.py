@@ -4,8 +4,6 @@ The engine turns the image into one with the white noise that networks are train
 remove it, and turns it back (``engine/src/removal``).
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import threading
@@ -13,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array, Box, FloatArray, WriteRows
+from nlnet.arrays import Array, Box, Float32Array, FloatArray, WriteRows
 from nlnet.engine.jobs import Job, memory_needed, threads_for
 from nlnet.engine.library import SCALES, TYPES, check_status, load
 from nlnet.engine.memory import address, array_at, checked_address
@@ -24,7 +21,7 @@ from nlnet.engine.noise import EngineNoise
 from nlnet.engine.tasks import NO_BOX
 from nlnet.progress import Progress
 
-Elsewhere: TypeAlias = Callable[[int, npt.NDArray[np.float32], Box | None], FloatArray]
+Elsewhere: TypeAlias = Callable[[int, Float32Array, Box | None], FloatArray]
 """``run(scale, planes, box)`` runs the network of a scale on (C, H, W) planes."""
 
 
@@ -47,7 +44,7 @@ class Part:
     scale: int
     size: tuple[int, int]
     origin: tuple[int, int]
-    change: npt.NDArray[np.float32] | None = None
+    change: Float32Array | None = None
 
 
 class Removal:
@@ -228,12 +225,3 @@ def _told(function: Callable[..., None], failures: list[BaseException]) -> Calla
         return 0
 
     return call
-
-
-def usable(planes: Array) -> Array:
-    """Return planes as they are, or a copy, so that the engine takes them."""
-    native = planes.dtype.newbyteorder("=")
-    dtype = native if native in TYPES else np.dtype(np.float32)
-    if planes.dtype == dtype and planes.flags.aligned:
-        return planes
-    return planes.astype(dtype)

@@ -1,7 +1,5 @@
 """Pages that show nearly the same, in the engine: the motion between them, and their average."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import math
@@ -53,19 +51,13 @@ def align(
     height, width = reference.shape
     blocks = _blocks(height, width)
     field, fits = np.empty((*blocks, 2), np.float32), np.empty((*blocks, 8), np.float32)
-    task = load().align_task(
-        height,
-        width,
-        checked_address("The page", reference, reference.shape, np.float32),
-        checked_address("The other page", other, reference.shape, np.float32),
-        *(checked_address("A noisy page", each, reference.shape, np.float32) for each in noisy),
-        None
-        if expected is None
-        else checked_address("The expected motion", expected, field.shape, np.float32),
-        address(field),
-        address(fits),
-    )
-    _run("align", task)
+    given = [("The page", reference), ("The other page", other)]
+    given += [("A noisy page", each) for each in noisy]
+    pages = [checked_address(*each, reference.shape, np.float32) for each in given]
+    start = None
+    if expected is not None:
+        start = checked_address("The expected motion", expected, field.shape, np.float32)
+    _run("align", load().align_task(height, width, *pages, start, address(field), address(fits)))
     return field, fits
 
 

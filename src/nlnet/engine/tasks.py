@@ -4,8 +4,6 @@ Every function takes arrays exactly as the engine wants them, contiguous and of 
 other arrays are refused, with an error that says what is wrong.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Processes that share a folder: locks let only one of them work on an output at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -27,7 +25,9 @@ def claim(path: Path) -> Iterator[bool]:
     """
     from filelock import FileLock, Timeout  # takes 0.1 s to import, and not all need it
 
-    lock = FileLock(_file_of(path))
+    # A name as long as the file system allows has no room for more.
+    name = hashlib.sha256(os.path.normcase(path.name).encode()).hexdigest()[:32]
+    lock = FileLock(path.with_name(f"{PREFIX}{name}{_SUFFIX}"))
     try:
         lock.acquire(blocking=False)
     except Timeout:
@@ -66,9 +66,3 @@ def remove_dead_claims(folder: Path, oldest: float) -> None:
             if file.stat().st_mtime < oldest:
                 with FileLock(file).acquire(blocking=False):
                     file.unlink()
-
-
-def _file_of(path: Path) -> Path:
-    # A name as long as the file system allows has no room for more.
-    name = hashlib.sha256(os.path.normcase(path.name).encode()).hexdigest()[:32]
-    return path.with_name(f"{PREFIX}{name}{_SUFFIX}")

@@ -1,7 +1,5 @@
 """The values of black and white in an image, and whether its pixels fit them; those to show."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """What there is to say about a file that was denoised."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

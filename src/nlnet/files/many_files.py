@@ -1,14 +1,12 @@
 """Many files in one run: several at a time, or as one series; existing outputs are skipped."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import itertools
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
@@ -24,7 +22,7 @@ from nlnet.files.settings import Settings
 from nlnet.images import ImageFile, check_format, read_image, read_pages
 from nlnet.images.content import Pages
 from nlnet.parallel import available_cpus
-from nlnet.progress import Progress
+from nlnet.progress import Progress, ignore
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -58,7 +56,7 @@ def run_jobs(
     settings: Settings,
     *,
     workers: int = 1,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Iterator[FileReport]:
     """Work on the jobs, and yield what became of each as soon as it is done.
 
@@ -130,7 +128,7 @@ def split_jobs(jobs: Sequence[FileJob], *, overwrite: bool) -> tuple[list[FileJo
 class _Tally:
     """How much of all files is done; stops those under way when the run ends early."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: Progress) -> None:
         self.stopped = threading.Event()
         self._progress = progress
         self._lock = threading.Lock()
@@ -141,12 +139,11 @@ class _Tally:
         with self._lock:
             self._total += share - self._shares.get(number, 0.0)
             self._shares[number] = share
-            if self._progress is not None:
-                self._progress(self._total)
+            self._progress(self._total)
         return not self.stopped.is_set()
 
 
-def work_on(job: FileJob, settings: Settings, progress: Callable[[float], bool]) -> FileReport:
+def work_on(job: FileJob, settings: Settings, progress: Progress) -> FileReport:
     """Work on one job; an error that every further job would meet as well is raised."""
     report = FileReport(job, elsewhere=True)
     try:
@@ -160,7 +157,7 @@ def work_on(job: FileJob, settings: Settings, progress: Callable[[float], bool])
     except Cancelled:
         raise
     except NLNetError as error:
-        if _is_fatal(error):
+        if getattr(error.__cause__, "errno", None) in _DISK_ERRORS:
             raise
         report = FileReport(job, error=error)
     except MemoryError:
@@ -175,11 +172,6 @@ def prepare(target: Path) -> None:
         raise FileError(f"The output {str(target)!r} exists, but is not a plain file.")
     with trying(f"make the output folder {str(target.parent)!r}"):
         target.parent.mkdir(parents=True, exist_ok=True)
-
-
-def _is_fatal(error: NLNetError) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno in _DISK_ERRORS
 
 
 def run_series(

@@ -1,7 +1,5 @@
 """One image file in, one out: page by page, alpha and metadata kept."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -85,7 +83,9 @@ def write_results(
     if writing is None:
         copy_file(source, target)
     else:
-        results = [_for_writing(page, settings) for page in results]
+        if writing.depth is not None and settings.data_range is not None:
+            white = settings.data_range  # that the user named counts where depth is converted
+            results = [dataclasses.replace(page, data_range=white) for page in results]
         write_pages(target, results, writing)
         notes += tuple(dict.fromkeys(note for page in results for note in page.notes))
         notes += losses(target, results, writing)
@@ -99,13 +99,6 @@ def write_results(
     sigmas = tuple(page.plan.sigma for page in found)
     words = tuple(page.plan.in_words() for page in found)
     return Findings(sigmas, settings.estimates, notes, words)
-
-
-def _for_writing(page: ImageFile, settings: Settings) -> ImageFile:
-    """Return the denoised page; a white that the user named counts where depth is converted."""
-    if settings.writing.depth is None or settings.data_range is None:
-        return page
-    return dataclasses.replace(page, data_range=settings.data_range)
 
 
 _PAYS = 2.0
@@ -156,7 +149,8 @@ def rewriting(
     chosen = options
     for quality, halved in _ways(*encoding):
         chosen = dataclasses.replace(options, jpeg_quality=quality, halved_chroma=halved)
-        if removed > _PAYS * _mean_square(_encoded(new, chosen), new):
+        encoded = decode(encode(ImageFile(new), ".jpg", chosen), "JPEG").pixels
+        if removed > _PAYS * _mean_square(encoded, new):
             return chosen, ()
     return (None, (STAYS,)) if settings.estimates else (chosen, ())
 
@@ -177,7 +171,3 @@ def _piece(pixels: Array) -> Array:
 
 def _mean_square(first: Array, second: Array) -> float:
     return float(np.mean(np.square(np.subtract(first, second, dtype=np.float32))))
-
-
-def _encoded(pixels: Array, options: WritingOptions) -> Array:
-    return decode(encode(ImageFile(pixels), ".jpg", options), "JPEG").pixels

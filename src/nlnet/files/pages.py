@@ -1,7 +1,5 @@
 """The pages of an image file, of a command or of an upload: denoised one after the other."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Which files to denoise, and where the results go, decided before the work starts."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import errno
@@ -112,7 +110,10 @@ def make_plan(inputs: Sequence[str], output: Path, *, recursive: bool) -> Plan:
                 f"There are no images in {text!r}; names must end in one of {', '.join(SUFFIXES)}, "
                 "or as those of cameras' raw files do."
             )
-        jobs.extend(FileJob(source, output / _renamed(place)) for source, place in found)
+        for source, place in found:
+            # A raw file becomes a picture, and HEIC is not written.
+            suffix = ".tif" if has_raw_suffix(place) else result_suffix(place.suffix)
+            jobs.append(FileJob(source, output / place.with_suffix(suffix)))
     jobs = list(dict.fromkeys(jobs))
     _check_targets(jobs)
     left_out = sorted(set(search.left_out), key=lambda left: left.path)
@@ -136,7 +137,9 @@ class _Search:
         elif os.path.lexists(path):
             yield path, Path(path.name)
         elif glob.has_magic(text):
-            root = _fixed_part(text)
+            # The folders before its first wildcard.
+            fixed = itertools.takewhile(lambda part: not glob.has_magic(part), path.parts[:-1])
+            root = Path(*fixed)
             for match in map(Path, glob.iglob(text, recursive=self._recursive)):
                 # Folders that match are ignored, except for zarr: their files match by themselves.
                 if match.is_dir():
@@ -149,7 +152,10 @@ class _Search:
             )
 
     def _walk(self, folder: Path) -> Iterator[tuple[Path, Path]]:
-        for place, folders, names in os.walk(folder, onerror=self._note):
+        def note(error: OSError) -> None:
+            self.errors.append(cannot(f"read the folder {error.filename!r}", error))
+
+        for place, folders, names in os.walk(folder, onerror=note):
             inside = Path(place)
             folders[:] = sorted(name for name in folders if self._goes_into(inside / name))
             for file in (inside / name for name in names):
@@ -174,26 +180,12 @@ class _Search:
             self.left_out.append(LeftOut(path, reason))
         return reason is None
 
-    def _note(self, error: OSError) -> None:
-        self.errors.append(cannot(f"read the folder {error.filename!r}", error))
-
 
 def _why_no_image(file: Path) -> Reason | None:
     suffix = file.suffix.lower()
     if suffix in SUFFIXES or has_raw_suffix(file):
         return None
     return Reason.OTHER_FORMAT if suffix in OTHER_SUFFIXES else Reason.NO_IMAGE
-
-
-def _renamed(place: Path) -> Path:
-    """Return the name of a result: a raw file becomes a picture, and HEIC is not written."""
-    return place.with_suffix(".tif" if has_raw_suffix(place) else result_suffix(place.suffix))
-
-
-def _fixed_part(pattern: str) -> Path:
-    """Return the folders of a pattern before its first wildcard."""
-    folders = Path(pattern).parts[:-1]
-    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folders))
 
 
 def _check_targets(jobs: Sequence[FileJob]) -> None:

@@ -6,12 +6,11 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nlnet.arrays import Array
+from nlnet.arrays import Array, Float32Array
 from nlnet.atomic import write_atomically
 from nlnet.errors import InputError
 from nlnet.files.findings import Findings, Outcome
@@ -32,8 +31,6 @@ from nlnet.raw.sensors import LARGEST, Sensor, errors_of, opened
 
 if TYPE_CHECKING:
     import rawpy
-
-_Mosaic: TypeAlias = npt.NDArray[np.float32]
 
 _STILL_WHITE = 0.995
 """Pixels at white stay there, if they have this part of it when denoised; others are noisy."""
@@ -168,7 +165,9 @@ class _Picture:
             pixels = pixels[..., 0]
         return ImageFile(np.array(pixels), metadata=self._metadata)
 
-    def denoise(self, settings: Settings, progress: Progress | None) -> tuple[_Mosaic, Findings]:
+    def denoise(
+        self, settings: Settings, progress: Progress | None
+    ) -> tuple[Float32Array, Findings]:
         """Replace the mosaic by a denoised one; return that, and what there is to say."""
         sensor = self.sensor
         noise = _given(settings.noise) or estimate_mosaic_noise(
@@ -180,12 +179,12 @@ class _Picture:
         words = "photon noise, gain {:.3g}, read noise {:.3g}".format(*noise)
         return mosaic, Findings((sigma,), True, notes, (words,))
 
-    def as_dng(self, mosaic: _Mosaic, preview: Array) -> bytes:
+    def as_dng(self, mosaic: Float32Array, preview: Array) -> bytes:
         """Return a DNG of a mosaic, with a picture of it."""
         numbers = self.sensor.numbers_of(mosaic, self._raw)
         return encode_dng(self._raw, self.sensor, self._exif, numbers, preview)
 
-    def _put_back(self, mosaic: _Mosaic) -> None:
+    def _put_back(self, mosaic: Float32Array) -> None:
         """Replace the mosaic, on a scale that uses all 16 bits: rounding must not make steps."""
         low = min(0.0, float(mosaic.min()))
         scale = LARGEST / (max(self._white, float(mosaic.max())) - low)
@@ -202,7 +201,7 @@ class _Picture:
 
 def _denoised(
     sensor: Sensor, noise: tuple[float, float], settings: Settings, progress: Progress | None
-) -> tuple[_Mosaic, tuple[str, ...]]:
+) -> tuple[Float32Array, tuple[str, ...]]:
     """Return the mosaic without hot pixels and noise, and what there is to say."""
     if sensor.sigma(noise) < _QUANTIZATION:
         return sensor.mosaic, ("left as it is, with noise below the steps of its values",)

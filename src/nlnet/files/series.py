@@ -1,7 +1,5 @@
 """Which pages of a file are neighbors: the axes that its description names."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """How to denoise files: the settings of commands, clusters and programs, and files they name."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os
@@ -19,7 +17,7 @@ from nlnet.errors import InputError
 from nlnet.images import MAX_PIXELS, ImageFile, WritingOptions, read_pages
 from nlnet.images.writing import PLAIN
 from nlnet.masks import Mask
-from nlnet.model.loading import AUTO, check_quality, select_model
+from nlnet.model.loading import AUTO, ModelLike, check_quality, select_model
 from nlnet.noise.record import Noise
 from nlnet.raw.development import DEFAULT, Development
 
@@ -100,10 +98,10 @@ class Settings:
         given = self.sigma is not None or self.sigma_map is not None
         return not given and not isinstance(self.noise, Noise)
 
-    def network(self, channels: int) -> Network:
-        """Return what removes noise from images of so many channels."""
+    def network(self, channels: int, model: ModelLike | None = None) -> Network:
+        """Return what removes noise from images of so many channels, maybe with another model."""
         machine = self.threads, self.max_memory, self.device
-        return Network.of(self.model, channels, self.quality, *machine)
+        return Network.of(model or self.model, channels, self.quality, *machine)
 
     def strength_for(self, channels: int) -> Strength:
         """Return the strength for images of so many channels; gray ones take the first of two."""

@@ -1,7 +1,5 @@
 """Recognizing zarr and TIFF by their paths, without loading anything heavy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")

@@ -7,8 +7,6 @@ that its wheel lacks are read and written here as well: PGM and PPM, BMP, npy, a
 doubles.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 
@@ -21,7 +19,7 @@ from nlnet.images.content import ImageFile, Pages, PathLike, Source
 from nlnet.images.formats import (
     SUFFIXES,
     Format,
-    check_holds,
+    check_format,
     format_of,
     read_source,
     recognize,
@@ -197,18 +195,12 @@ def encode(
     InputError
         If the suffix is unknown, or the format that it names cannot hold the image.
     """
-    target, pages = format_of(f"image{suffix}"), _as_pages(pages)
+    name, pages = f"image{suffix}", _as_pages(pages)
+    target = format_of(name)
     check_alike(pages)
-    check_holds(target, pages[0], len(pages), options)
+    check_format(name, pages[0], len(pages), options)
     prepared = [prepare(page, options, keeps_white=target.white) for page in pages]
     return target.codec.encode(prepared, options)
-
-
-def check_format(
-    path: PathLike, image: ImageFile, count: int = 1, options: WritingOptions = PLAIN
-) -> None:
-    """Raise InputError unless the suffix is known and its format can hold `count` such pages."""
-    check_holds(format_of(path), image, count, options)
 
 
 def keeps_format(pages: Pages, target: PathLike) -> bool:
@@ -237,13 +229,11 @@ def losses(
     return tuple(dict.fromkeys(said))
 
 
-_DESCRIPTION = "its OME description is left out, as it names another depth"
-
-
 def _changes(image: ImageFile, target: Format, options: WritingOptions) -> list[str]:
     """Say which values of an image the format keeps in another way."""
     gif, avif = target.name == "GIF", target.name == "AVIF"
     depth, alpha = depth_of(image, options), has_alpha(image, options)
+    misnamed = loses_description(image, options)
     half = gif and alpha and not np.isin(image.bands[..., -1], (0, 255)).all()
     lossy = image.metadata is not None and image.metadata.origin in ("AVIF", "HEIC")
     large = avif and lossy and options.avif_quality is None
@@ -257,7 +247,7 @@ def _changes(image: ImageFile, target: Format, options: WritingOptions) -> list[
         "AVIF is written without loss, so it may be several times as large as its source; "
         "--avif-quality 80 (avif_quality) makes it smaller": large,
         f"{depth} has no NaN, so it is written as 0": rounded and np.isnan(image.pixels).any(),
-        _DESCRIPTION: loses_description(image, options),
+        "its OME description is left out, as it names another depth": misnamed,
     }
     said = [sentence for sentence, holds in changes.items() if holds]
     if scales_white(image, keeps_white=target.white, options=options):

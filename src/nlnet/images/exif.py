@@ -64,14 +64,14 @@ class Resolution:
         return (x, y) if max(x, y) < 2**31 else (0, 0)
 
 
-def read_tags(exif: bytes) -> Tags | None:
-    """Return the entries of EXIF that can be read, None if it is none."""
+def read_tags(exif: bytes) -> Tags:
+    """Return the entries of EXIF that can be read; none, if it is no EXIF."""
     stream = io.BytesIO(exif)
     try:
         layout, offset = read_layout(stream)
         return read_directory(stream, layout, offset, damaged=[])
     except _ERRORS:
-        return None
+        return Tags(Layout("<"), {})
 
 
 def cut_from(tags: Tags) -> bytes | None:
@@ -108,16 +108,16 @@ def without_thumbnail(exif: bytes) -> bytes:
     return alone[:start] + (bytes(end - start) + rest if rest.strip(b"\0") else b"")
 
 
-def orientation_of(tags: Tags | None) -> int:
+def orientation_of(tags: Tags) -> int:
     """Return the orientation from 1 to 8, 1 if it is not said."""
-    number = 1 if tags is None else tags.number(ORIENTATION, 1)
+    number = tags.number(ORIENTATION, 1)
     return number if 1 <= number <= 8 else 1
 
 
 def set_upright(exif: bytes) -> bytes:
     """Say that the pixels are upright, where EXIF said otherwise; no byte moves."""
     tags = read_tags(exif)
-    if tags is None or orientation_of(tags) == 1:
+    if orientation_of(tags) == 1:
         return exif
     order = tags.layout.order
     entry = struct.pack(order + "HHI", ORIENTATION, 3, 1)
@@ -128,10 +128,8 @@ def set_upright(exif: bytes) -> bytes:
     return exif[:start] + struct.pack(order + "H", 1) + exif[start + 2 :]
 
 
-def resolution_of(tags: Tags | None) -> Resolution | None:
+def resolution_of(tags: Tags) -> Resolution | None:
     """Return the resolution, None if it is not said, or in no unit of length."""
-    if tags is None:
-        return None
     unit = _UNITS.get(tags.number(RESOLUTION_UNIT, 2))
     x, y = tags.numbers(X_RESOLUTION), tags.numbers(Y_RESOLUTION)
     if unit is None or len(x) != 2 or len(y) != 2 or 0 in (*x, *y):

@@ -1,7 +1,5 @@
 """The formats: what each is called, how it is recognized, and what it can hold."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib.util
@@ -93,7 +91,6 @@ class Format:
         return ""
 
 
-_PNG = PngCodec("PNG", "pngload", "pngsave")
 # Without `unlimited`, files with all rows in one compressed strip are refused from 50 MB on.
 _TIFF = TiffCodec("TIFF", "tiffload", "", load_options={"unlimited": True})
 _JPEG = JpegCodec("JPEG", "jpegload", "jpegsave")
@@ -112,7 +109,7 @@ _PLAIN = functools.partial(_BARE, codec=NetpbmCodec(), alpha=False, white=True)
 _FITS = functools.partial(_BARE, depths=_FITS_DEPTHS, stacks=True, white=True, exact=False)
 
 FORMATS = (
-    Format("PNG", (".png",), rb"\x89PNG\r\n\x1a\n", _PNG),
+    Format("PNG", (".png",), rb"\x89PNG\r\n\x1a\n", PngCodec("PNG", "pngload", "pngsave")),
     Format("TIFF", (".tif", ".tiff"), rb"II[*+]\0|MM\0[*+]", _TIFF, _ALL, stacks=True),
     Format(
         "JPEG", (".jpg", ".jpeg"), rb"\xff\xd8\xff", _JPEG, _SHALLOW, alpha=False, max_side=65535
@@ -226,9 +223,11 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
     stream.seek(0)
     raw = raw_kind(stream)
     if raw is not None:
+        hint = ", but needs rawpy, which is not installed: pip install 'nlnet[raw]'"
+        hint = "" if importlib.util.find_spec("rawpy") is not None else hint
         raise RawFileError(
             f"Cannot read {source.name!r}: it is a camera's raw file ({raw}), not yet a picture; "
-            f"'nlnet denoise' makes a TIFF file of it{_rawpy_hint()}."
+            f"'nlnet denoise' makes a TIFF file of it{hint}."
         )
     for known in FORMATS:
         if re.match(known.signature, start, re.DOTALL):
@@ -247,17 +246,11 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
     raise FileError(f"Cannot read {source.name!r}: it is none of {names}.")
 
 
-def _rawpy_hint() -> str:
-    """Say what is missing to develop raw files, if it is."""
-    if importlib.util.find_spec("rawpy") is not None:
-        return ""
-    return ", but needs rawpy, which is not installed: pip install 'nlnet[raw]'"
-
-
-def check_holds(
-    target: Format, image: ImageFile, count: int, options: WritingOptions = PLAIN
+def check_format(
+    path: PathLike, image: ImageFile, count: int = 1, options: WritingOptions = PLAIN
 ) -> None:
-    """Raise InputError, with the formats that would do, if one cannot hold such pages."""
+    """Raise InputError unless the suffix is known and its format can hold `count` such pages."""
+    target = format_of(path)
     obstacle = target.obstacle(image, count, options)
     if obstacle is not None:
         others = [

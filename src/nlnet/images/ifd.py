@@ -171,7 +171,9 @@ def read_directory(
                 entry = Entry(LONG, directory=dict(inner.entries))
             else:
                 entry = Entry(kind, _read_value(stream, layout, kind, raw))
-            directory[tag] = _joined(directory.get(tag), entry)
+            if first := directory.get(tag):
+                entry = dataclasses.replace(first, again=(*first.again, entry))
+            directory[tag] = entry
         except ValueError:
             if damaged is None:
                 raise
@@ -229,10 +231,6 @@ def read_at(stream: BinaryIO, offset: int, size: int) -> bytes:
 def _number(layout: Layout, data: bytes) -> int:
     number: int = struct.unpack(layout.word(len(data)), data)[0]
     return number
-
-
-def _joined(first: Entry | None, entry: Entry) -> Entry:
-    return entry if first is None else dataclasses.replace(first, again=(*first.again, entry))
 
 
 def _read_value(stream: BinaryIO, layout: Layout, kind: int, raw: bytes) -> bytes:

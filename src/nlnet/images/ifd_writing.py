@@ -1,7 +1,5 @@
 """Writing directories of numbered entries, and the TIFF files that they make up."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from fractions import Fraction

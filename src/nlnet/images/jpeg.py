@@ -1,7 +1,5 @@
 """JPEG files: all segments are kept, except those about the pixels and thumbnails."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import struct
@@ -140,8 +138,7 @@ def _notes(segments: Sequence[_Segment]) -> Iterator[str]:
 def _further_images(bodies: Sequence[bytes]) -> Iterator[str]:
     """Say what follows the first image: the other view of a stereo camera, a gain map."""
     for body in bodies[:1]:
-        tags = read_tags(body[len(_MPF) :])
-        count = 2 if tags is None else tags.number(_MPF_COUNT, 2)
+        count = read_tags(body[len(_MPF) :]).number(_MPF_COUNT, 2)
         if count > 1:
             which = "second image is" if count == 2 else f"{count - 1} further images are"
             yield f"its {which} left out (MPO: another view, a preview or a gain map)"
@@ -173,10 +170,9 @@ def _jfif(metadata: Metadata) -> _Segment:
 
 def _segments_of(metadata: Metadata, channels: int) -> list[_Segment]:
     segments = []
-    if metadata.exif is not None and fits_segment(len(metadata.exif)):
-        segments.append(_Segment(_APP + 1, EXIF + metadata.exif))
-    if metadata.xmp is not None and fits_segment(len(metadata.xmp)):
-        segments.append(_Segment(_APP + 1, _XMP + metadata.xmp))
+    for mark, data in ((EXIF, metadata.exif), (_XMP, metadata.xmp)):
+        if data is not None and fits_segment(len(data)):
+            segments.append(_Segment(_APP + 1, mark + data))
     profile = metadata.profile_for(channels)
     if profile is not None:
         pieces = _pieces(profile, LARGEST_SEGMENT - len(_ICC) - 2)

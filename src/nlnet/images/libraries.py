@@ -1,7 +1,5 @@
 """Formats that other libraries read, each an extra: HEIC, JPEG XL and FITS."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Formats whose pixels libvips reads and writes; metadata is handled here."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
@@ -53,9 +51,8 @@ class VipsCodec:
         """Return the bytes of a file."""
         image = pages[0]
         # Without this, it would write EXIF that it made up.
-        encoded = self.save(
-            to_vips(image.bands, image.channels), keep="none", **self.options(options)
-        )
+        pixels = to_vips(image.bands, image.channels)
+        encoded = self.save(pixels, keep="none", **self.options(options))
         return self.embed(encoded, image, image.metadata or Metadata(""))
 
     def options(self, options: WritingOptions) -> Mapping[str, Any]:

@@ -110,11 +110,9 @@ class Metadata:
     notes: tuple[str, ...] = ()
 
     @property
-    def exif_tags(self) -> Tags | None:
+    def exif_tags(self) -> Tags:
         """The entries of EXIF, or of the TIFF page it was."""
-        if self.tags is not None:
-            return self.tags
-        return None if self.exif is None else read_tags(self.exif)
+        return self.tags or read_tags(self.exif or b"")
 
     @property
     def orientation(self) -> int:
@@ -207,10 +205,9 @@ class Metadata:
 
     def moves_maker_notes(self, target: str) -> bool:
         """Tell whether a maker's notes, which may point into the file by place, change theirs."""
-        if "TIFF" not in (self.origin, target) or self.exif_tags is None:
-            return False
         inner = self.exif_tags.entries.get(EXIF_DIRECTORY)
-        return inner is not None and MAKER_NOTE in (inner.directory or {})
+        moves = "TIFF" in (self.origin, target)
+        return moves and inner is not None and MAKER_NOTE in (inner.directory or {})
 
 
 def fits_segment(size: int) -> bool:

@@ -4,14 +4,12 @@ With alpha there is one channel more: (H, W, 2) or (H, W, 4). The pages of a sta
 any number of axes before these.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,13 +29,8 @@ _HEADERS = {
 }
 
 
-class _Layout(NamedTuple):
-    """What the header of an array says: `leading` axes count pages, of shape `page`."""
-
-    leading: tuple[int, ...]
-    page: tuple[int, ...]
-    dtype: np.dtype[Any]
-    fortran: bool
+_Layout: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any], bool]
+"""What the header says: axes that count pages, those of a page, dtype, and order of the values."""
 
 
 class NpyCodec:
@@ -95,9 +88,8 @@ class NpzCodec(NpyCodec):
                     "must hold one; write the others to a file of their own."
                 )
             with archive.open(names[0]) as member:
-                layout = _read_layout(source, member)
-            rows = layout.page[0] * math.prod(layout.leading)
-            source.check_pixels(layout.page[1], rows, max_pixels)
+                leading, page, *_ = _read_layout(source, member)
+            source.check_pixels(page[1], page[0] * math.prod(leading), max_pixels)
             unpacked = Source(source.name, data=archive.read(names[0]))
         name = Part("", names[0].removesuffix(".npy").encode())
         return super().read(unpacked, io.BytesIO(unpacked.data), max_pixels, (name,))
@@ -137,4 +129,4 @@ def _read_layout(source: Source, stream: Any) -> _Layout:
             f"{source.name!r} holds an array of shape {shape}, but must hold (H, W), (H, W, 3), "
             "these with one channel of alpha, or a stack of them along axes before."
         )
-    return _Layout(shape[:-axes], shape[-axes:], dtype, fortran)
+    return shape[:-axes], shape[-axes:], dtype, fortran

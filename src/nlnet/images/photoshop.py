@@ -1,7 +1,5 @@
 """Photoshop's image resources, in which JPEG files keep IPTC: captions, keywords, credits."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

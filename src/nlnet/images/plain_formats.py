@@ -1,7 +1,5 @@
 """BMP, PGM and PPM files, which the binary wheel of libvips does not read: header and samples."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

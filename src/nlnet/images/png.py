@@ -1,7 +1,5 @@
 """PNG files: all chunks are kept, except those about how the pixels are stored."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import os

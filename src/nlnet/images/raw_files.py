@@ -1,7 +1,5 @@
 """Cameras' raw files, told by name or content: many look like a TIFF file of a thumbnail."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

@@ -25,7 +25,7 @@ _HALF, _DOUBLE = (3, 16), (3, 64)
 _GRAY = (tag.WHITE_IS_ZERO, tag.BLACK_IS_ZERO)
 _PHOTOMETRICS = {0: "white-is-zero", tag.PALETTE: "palette", 4: "mask", 5: "CMYK", 6: "YCbCr"}
 _PHOTOMETRICS |= dict.fromkeys((8, 9, 10), "CIELAB")
-_READ_BY_LIBVIPS = {1, 2, 3, 4, 5, 7, 8, 32771, 32773, 32946}
+_READABLE = {1, 2, 3, 4, 5, 7, 8, 32771, 32773, 32946, *tiff_planes.UNPACKED}
 _COMPRESSIONS = {6: "old-style JPEG", 34661: "JBIG", 34887: "LERC", 34892: "JPEG", 50001: "WebP"}
 _COMPRESSIONS |= dict.fromkeys((33003, 33005, 34712), "JPEG 2000")
 _COMPRESSIONS |= dict.fromkeys((50002, 52546), "JPEG XL")
@@ -54,7 +54,7 @@ class _Kind:
         apart = tags.number(tag.PLANAR, 1) == 2 and tag.TILE_WIDTH in tags
         self.rearranged = apart or self.depth == _DOUBLE
         """Whether libvips reads samples of it only one by one."""
-        self.repacked = self.rearranged or self.compression in tiff_planes.DECOMPRESSORS
+        self.repacked = self.rearranged or self.compression in tiff_planes.UNPACKED
 
     def is_like(self, other: _Kind) -> bool:
         """Tell whether two pages can be those of a stack."""
@@ -88,10 +88,13 @@ class TiffCodec(VipsCodec):
             raise InputError(
                 f"{source.name!r} has pages of different sizes or kinds, but all must be alike."
             )
-        opened = {}
-        if not kind.repacked:
-            opened[0] = self.load(source, page=numbers[0])
-            self.check(source, opened[0], max_pixels)
+
+        def load(index: int) -> VipsImage:
+            header = self._load_page(source, layout, offsets, numbers[index], kind)
+            self.check(source, header, max_pixels)
+            return header
+
+        opened = None if kind.repacked else load(0)
 
         def metadata_of(stream: BinaryIO, index: int) -> Metadata:
             start, end = numbers[index], [*numbers[1:], len(kinds)][index]
@@ -101,10 +104,7 @@ class TiffCodec(VipsCodec):
         first = metadata_of(stream, 0)
 
         def decode(index: int) -> ImageFile:
-            header = opened.get(index)
-            if header is None:
-                header = self._load_page(source, layout, offsets, numbers[index], kind)
-                self.check(source, header, max_pixels)
+            header = load(index) if index or opened is None else opened
             page = self.decode(source, header)
             if kind.depth == _HALF:  # libvips reads them as float32
                 page = ImageFile.of_bands(page.bands.astype(np.float16), notes=page.notes)
@@ -172,7 +172,7 @@ def _check_kind(source: Source, kind: _Kind) -> None:
     if kind.compression in tiff_planes.ZSTD:
         tiff_planes.zstd(f"Cannot read {source.name!r}: ")
     way = None
-    if kind.compression not in _READ_BY_LIBVIPS | tiff_planes.DECOMPRESSORS.keys():
+    if kind.compression not in _READABLE:
         way = _COMPRESSIONS.get(kind.compression, f"method {kind.compression}")
     elif kind.depth == _DOUBLE and kind.predictor != 1:
         way = "a predictor for doubles"

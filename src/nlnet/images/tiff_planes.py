@@ -4,13 +4,11 @@ It knows neither doubles, nor tiles with a plane for each channel, nor Zstandard
 and tiles are copied as they are, or unpacked; what is said about them changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from nlnet.images import tiff_tags as tag
@@ -32,23 +30,21 @@ def zstd(reading: str = "") -> Any:
     return need("backports.zstd", "backports.zstd", "zstd", what)
 
 
-def _unpack_zstd(data: bytes, size: int) -> bytes:
-    unpacked: bytes = zstd().ZstdDecompressor().decompress(data, max_length=size)
+ZSTD = {34926, 50000}
+UNPACKED = {34925, *ZSTD}
+"""Compressions, by their number in TIFF files, that are undone here: LZMA and Zstandard."""
+
+
+def _unpack(data: bytes, size: int, compression: int) -> bytes:
+    """Return what is packed, of which there are at most so many bytes."""
+    if compression in ZSTD:
+        decompressor = zstd().ZstdDecompressor()
+    else:
+        import lzma  # only where it is needed: it takes milliseconds
+
+        decompressor = lzma.LZMADecompressor()
+    unpacked: bytes = decompressor.decompress(data, max_length=size)
     return unpacked
-
-
-def _unpack_lzma(data: bytes, size: int) -> bytes:
-    import lzma  # only where it is needed: it takes milliseconds
-
-    return lzma.LZMADecompressor().decompress(data, max_length=size)
-
-
-ZSTD = (34926, 50000)
-DECOMPRESSORS: dict[int, Callable[[bytes, int], bytes]] = {
-    34925: _unpack_lzma,
-    **dict.fromkeys(ZSTD, _unpack_zstd),
-}
-"""By their number in TIFF files: from packed bytes, and how many to unpack at most."""
 
 
 def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:
@@ -79,19 +75,20 @@ def repack(stream: BinaryIO, layout: Layout, offset: int) -> Iterator[bytes]:
         or sum(sizes) > 2 * planes * count * block + _SPARE
     ):
         raise ValueError(_WRONG)
-    unpack = DECOMPRESSORS.get(tags.number(tag.COMPRESSION, 1))
+    compression = tags.number(tag.COMPRESSION, 1)
+    packed = compression in UNPACKED
     for plane in range(planes):
         part = slice(plane * count, (plane + 1) * count)
         file = TiffBytes(layout)
         blocks = [read_at(stream, *where) for where in zip(places[part], sizes[part], strict=True)]
-        if unpack is not None:
+        if packed:
             # Stored as deflate, since the differences of a predictor stay.
-            blocks = [zlib.compress(unpack(each, block), 0) for each in blocks]
+            blocks = [zlib.compress(_unpack(each, block, compression), 0) for each in blocks]
         values = _samples(tags, samples // planes, alone=planes > 1) | {
             at: (layout.offset_kind, [file.add(each) for each in blocks]),
             of_size: (layout.offset_kind, [*map(len, blocks)]),
         }
-        if unpack is not None:
+        if packed:
             values[tag.COMPRESSION] = SHORT, tag.DEFLATE
         file.add_page({**tags.entries, **entries_of(values, layout)})
         yield bytes(file)

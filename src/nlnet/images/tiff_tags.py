@@ -1,7 +1,5 @@
 """The entries of TIFF pages: those about how pixels are stored, and names of others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nlnet.images.exif import PHOTO_TAGS

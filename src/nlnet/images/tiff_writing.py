@@ -4,8 +4,6 @@ Libvips writes one set of entries for all pages, and no doubles. The pixels are 
 compressed without loss (deflate).
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +12,7 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.images import exif, tiff_tags
 from nlnet.images.content import ImageFile
-from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Directory, Entry, Layout, Tags
+from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Directory, Entry, Layout
 from nlnet.images.ifd_writing import TiffBytes, Values, entries_of, reordered
 from nlnet.images.metadata import Metadata, Tiling
 from nlnet.images.writing import WritingOptions
@@ -156,7 +154,7 @@ def _kept_entries(page: ImageFile, layout: Layout) -> Directory:
 
 def _translated(metadata: Metadata) -> tuple[Layout, Directory]:
     """Return the entries that say what a file of another format said."""
-    tags = metadata.exif_tags or Tags(Layout("<"), {})
+    tags = metadata.exif_tags
     left_out = tiff_tags.STORAGE | tiff_tags.NOT_KEPT.keys()
     entries = {tag: entry for tag, entry in tags.entries.items() if tag not in left_out}
     if metadata.resolution is not None:

@@ -1,7 +1,5 @@
 """Formats that browsers show beside PNG and JPEG: WebP, AVIF and GIF, through libvips."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import struct

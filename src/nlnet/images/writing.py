@@ -1,7 +1,5 @@
 """Options of writing a file, where its format leaves a choice."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

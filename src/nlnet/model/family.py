@@ -1,7 +1,5 @@
 """One model for every sigma: a network whose learned values are functions of the noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -11,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from nlnet.engine.network import family_at
-from nlnet.errors import InputError, ModelError
+from nlnet.errors import ModelError
+from nlnet.inputs import check_sigma
 from nlnet.model.model import Model, Trained
 from nlnet.network.block import pack_family, unpack_stages
 from nlnet.network.config import NetworkConfig
@@ -110,6 +109,5 @@ def place_of(sigma: float, sigmas: Sequence[float]) -> float:
     >>> round(place_of(20.0, (10.0, 40.0)), 6), place_of(500.0, (10.0, 40.0))
     (0.5, 1.0)
     """
-    if not 0 < sigma < np.inf:
-        raise InputError(f"sigma is {sigma}, but must be positive and finite.")
+    check_sigma(sigma, np.inf)
     return float(np.interp(np.log(sigma), np.log(sigmas), np.arange(len(sigmas))))

@@ -1,8 +1,5 @@
 """What is known about models: how good they are, and how long they take."""
 
-from __future__ import annotations
-
-import functools
 import json
 from pathlib import Path
 
@@ -36,10 +33,5 @@ def relative_time(name: str) -> float | None:
 
     It is measured on 481x321 pixels with two threads, on one machine; None if it was not.
     """
-    return _times().get(family_of(name))
-
-
-@functools.cache
-def _times() -> dict[str, float]:
     times: dict[str, float] = json.loads(TIMES.read_text(encoding="utf-8"))
-    return times
+    return times.get(family_of(name))

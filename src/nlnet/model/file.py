@@ -28,8 +28,6 @@ There is a single key because safetensors writes several in random order. Files 
 can be read, and what can be said in version 2 is written in it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Models by their names: those that come with nlnet, and which of a family fits the noise."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -11,7 +9,7 @@ from pathlib import Path
 
 from nlnet.defaults import FAMILIES, FAST, QUALITIES
 from nlnet.errors import InputError, ModelError
-from nlnet.inputs import KINDS
+from nlnet.inputs import KINDS, check_sigma
 from nlnet.model.family import Family
 from nlnet.model.file import load_file
 from nlnet.model.model import Model, Trained
@@ -85,8 +83,7 @@ def select_model(name_or_path: str | os.PathLike[str], sigma: float) -> Model:
     family = [name for name in shipped_models() if family_of(name) == name_or_path]
     if not family or family == [name_or_path]:
         return load_model(name_or_path).at(sigma)
-    if not 0 < sigma < math.inf:
-        raise InputError(f"sigma is {sigma}, but must be positive and finite.")
+    check_sigma(sigma, math.inf)
     trained_for = {name: float(name.removeprefix(f"{name_or_path}-s")) for name in family}
     names = sorted(trained_for, key=trained_for.__getitem__)
     nearest = min(names, key=lambda name: distance(trained_for[name], sigma))

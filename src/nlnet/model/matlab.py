@@ -8,8 +8,6 @@ theirs, the paper's and our default are the same. Color networks work on the 0-1
 on 0-255 here: with s = 255, s * psi(x / s) has the grid, the clip and the coefficients times s.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Sequence

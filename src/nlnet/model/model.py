@@ -32,7 +32,13 @@ class Trained:
     def __post_init__(self) -> None:
         """Raise ModelError unless its parts fit together."""
         config, refinement = self.config, self.refinement
-        check_name(self.name)
+        if not self.name:
+            raise ModelError("A model must have a name, but got an empty one.")
+        # Names are printed: control characters would reach the terminal.
+        if not self.name.isprintable() or self.name != self.name.strip():
+            raise ModelError(
+                f"Its name is {self.name!a}, but must be printable, without spaces around it."
+            )
         if (refinement and refinement.config) != config.refinement:
             raise ModelError("Its refinement is not the one that its config says.")
         if refinement is not None and refinement.channels != config.channels:
@@ -150,12 +156,3 @@ class Model(Trained):
             return self
         config = dataclasses.replace(self.config, refinement=None)
         return dataclasses.replace(self, config=config, refinement=None)
-
-
-def check_name(name: str) -> None:
-    """Raise ModelError unless a model may have this name."""
-    if not name:
-        raise ModelError("A model must have a name, but got an empty one.")
-    # Names are printed: control characters would reach the terminal.
-    if not name.isprintable() or name != name.strip():
-        raise ModelError(f"Its name is {name!a}, but must be printable, without spaces around it.")

@@ -3,8 +3,6 @@
 It is one flat piece of memory; ``docs/engine.md`` has its layout as a table.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """The opponent color transform of CBM3D: luminance first, then two chrominances."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nlnet.arrays import FloatArray

@@ -10,8 +10,6 @@ The first layer, those that halve and the last one are linear. The engine runs i
 (``engine/src/convolutions/look.cpp``), by `nlnet.engine.tasks.look`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import struct
 from functools import cached_property

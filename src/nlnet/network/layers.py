@@ -5,19 +5,16 @@ way down, each level has blocks of two 3x3 convolutions with a ReLU between them
 added to the block's input. Around every level there are zeros.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from nlnet.arrays import Array, Float32Array
 from nlnet.errors import ModelError
 
-Array32 = npt.NDArray[np.float32]
 Kind = Literal["same", "halve", "double"]
 
 MOST_LEVELS, MOST_WIDTH, MOST_BLOCKS = 4, 256, 8
@@ -53,8 +50,8 @@ class LayerSpec(NamedTuple):
 class Layer(NamedTuple):
     """Weights (filters, input channels, rows, columns) and biases (filters) of a convolution."""
 
-    weights: Array32
-    biases: Array32
+    weights: Float32Array
+    biases: Float32Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +120,7 @@ def blocks(name: str, count: int, level: int, width: int) -> Iterator[LayerSpec]
         yield LayerSpec(second, "same", level, width, width, initial_scale=0.3)
 
 
-def check_tensor(name: str, tensor: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+def check_tensor(name: str, tensor: Array, shape: tuple[int, ...]) -> None:
     """Raise ModelError unless a tensor has its shape and finite values."""
     if tensor.shape != shape:
         raise ModelError(f"{name} has shape {tensor.shape}, but must be {shape}.")
@@ -145,7 +142,7 @@ def pack_layers(
     return b"".join(pack_array(array, dtype) for array in arrays)
 
 
-def pack_array(array: npt.NDArray[Any], dtype: np.dtype[np.floating]) -> bytes:
+def pack_array(array: Array, dtype: np.dtype[np.floating]) -> bytes:
     """Return an array as in a parameter block: little-endian, padded to a multiple of 8 bytes."""
     content = np.ascontiguousarray(array, dtype.newbyteorder("<")).tobytes()
     return content + bytes(-len(content) % 8)
@@ -153,7 +150,7 @@ def pack_array(array: npt.NDArray[Any], dtype: np.dtype[np.floating]) -> bytes:
 
 def unpack_array(
     block: memoryview, start: int, shape: tuple[int, ...], dtype: np.dtype[np.floating]
-) -> tuple[npt.NDArray[Any], int]:
+) -> tuple[Array, int]:
     """Return an array that begins somewhere in a parameter block, and where it ends."""
     count = math.prod(shape)
     values = np.frombuffer(block, dtype.newbyteorder("<"), count, start).astype(dtype, copy=False)
@@ -161,7 +158,7 @@ def unpack_array(
     return values.reshape(shape), start + size + -size % 8
 
 
-def _engine_arrays(spec: LayerSpec, layer: Layer) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _engine_arrays(spec: LayerSpec, layer: Layer) -> tuple[Array, Array]:
     """Return weights as (rows, columns, inputs, outputs) and biases, as the engine takes them."""
     weights, biases = layer
     channels = spec.out_channels

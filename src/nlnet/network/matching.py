@@ -4,8 +4,6 @@ The engine does it (``engine/src/matching.cpp``); `nlnet.torch.plain.find_groups
 operations.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -160,7 +160,20 @@ def check_parameters(stages: Sequence[StageParameters], config: NetworkConfig) -
             f"The network has {config.stages} stages, but there are parameters for {len(stages)}."
         )
     for number, stage in enumerate(stages, start=1):
-        _check_stage(stage, config, f"stage {number}")
+        where = f"stage {number}"
+        check_shapes(stage, config, where)
+        for name in stage_shapes(config):
+            if not np.isfinite(getattr(stage, name)).all():
+                raise ModelError(f"{name} of {where} has values that are NaN or infinite.")
+        if not math.isfinite(stage.step_size):
+            raise ModelError(f"step_size of {where} is {stage.step_size}, but must be finite.")
+        exact = stage.filters.astype(np.float64)
+        if np.abs(exact.sum(axis=1)).max() > SUM_TOLERANCE:
+            raise ModelError(f"A filter of {where} does not have zero mean.")
+        if np.abs(np.linalg.norm(exact, axis=1) - 1).max() > NORM_TOLERANCE:
+            raise ModelError(f"A filter of {where} does not have unit norm.")
+        if config.odd and not np.array_equal(stage.coefficients, -stage.coefficients[..., ::-1]):
+            raise ModelError(f"The mixtures of {where} are not odd, but the config says they are.")
 
 
 def stage_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
@@ -180,22 +193,6 @@ def check_shapes(stage: StageParameters, config: NetworkConfig, where: str = "a 
             raise ModelError(f"{name} of {where} has shape {value.shape}, but must be {shape}.")
         if value.dtype.kind != "f":
             raise ModelError(f"{name} of {where} is {value.dtype}, but must be floating point.")
-
-
-def _check_stage(stage: StageParameters, config: NetworkConfig, where: str) -> None:
-    check_shapes(stage, config, where)
-    for name in stage_shapes(config):
-        if not np.isfinite(getattr(stage, name)).all():
-            raise ModelError(f"{name} of {where} has values that are NaN or infinite.")
-    if not math.isfinite(stage.step_size):
-        raise ModelError(f"step_size of {where} is {stage.step_size}, but must be finite.")
-    exact = stage.filters.astype(np.float64)
-    if np.abs(exact.sum(axis=1)).max() > SUM_TOLERANCE:
-        raise ModelError(f"A filter of {where} does not have zero mean.")
-    if np.abs(np.linalg.norm(exact, axis=1) - 1).max() > NORM_TOLERANCE:
-        raise ModelError(f"A filter of {where} does not have unit norm.")
-    if config.odd and not np.array_equal(stage.coefficients, -stage.coefficients[..., ::-1]):
-        raise ModelError(f"The mixtures of {where} are not odd, but the config says they are.")
 
 
 def initial_parameters(config: NetworkConfig) -> tuple[StageParameters, ...]:

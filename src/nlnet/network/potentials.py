@@ -3,8 +3,6 @@
 The engine makes the same table (``engine/src/network.cpp``); `nlnet.torch.plain` uses this one.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -18,14 +18,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from nlnet.arrays import Float32Array
 from nlnet.errors import ModelError
 from nlnet.network import layers
-from nlnet.network.layers import Array32, Layer, LayerSpec, LevelSizes
+from nlnet.network.layers import Layer, LayerSpec, LevelSizes
 
 REFERENCE_SIGMA = 25.0
 """Images are scaled so that their noise has this standard deviation, whatever it was."""
@@ -79,15 +80,13 @@ class RefinementConfig(LevelSizes):
 
     def layers(self, channels: int) -> tuple[LayerSpec, ...]:
         """Return all layers for gray (1) or color (3), in the engine's order."""
-        return tuple(self._layers(channels))
-
-    def _layers(self, channels: int) -> Iterator[LayerSpec]:
-        yield from layers.way_down(8 * channels, self.widths, self.down)
+        specs = list(layers.way_down(8 * channels, self.widths, self.down))
         for level in reversed(range(len(self.up))):
             below, width = self.widths[level + 1], self.widths[level]
-            yield LayerSpec(f"double.{level}", "double", level, below, width)
-            yield from layers.blocks(f"up.{level}", self.up[level], level, width)
-        yield LayerSpec("tail", "same", 0, self.widths[0], 4 * channels, initial_scale=0.1)
+            specs.append(LayerSpec(f"double.{level}", "double", level, below, width))
+            specs += layers.blocks(f"up.{level}", self.up[level], level, width)
+        tail = LayerSpec("tail", "same", 0, self.widths[0], 4 * channels, initial_scale=0.1)
+        return (*specs, tail)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -110,7 +109,7 @@ class Refinement:
 
     config: RefinementConfig
     channels: int
-    tensors: Mapping[str, Array32]
+    tensors: Mapping[str, Float32Array]
     sigma: float = REFERENCE_SIGMA
 
     def __post_init__(self) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.engine.estimates import KINDS, Strengths
+from nlnet.arrays import Float32Array
+from nlnet.engine.estimates import KINDS
 from nlnet.inputs import check_data_range
 from nlnet.masks import read_planes
 from nlnet.network.block import prepare_eye
@@ -158,7 +159,7 @@ def find_noise(sample: Sample, kind: str | None) -> Noise:
     return NoNoise(found.sigma, certainty=certainty)
 
 
-def _look(sample: Sample, kind: str | None) -> tuple[Any, Strengths | None]:
+def _look(sample: Sample, kind: str | None) -> tuple[Any, Float32Array | None]:
     check_size(sample.shape)
     return sample.for_engine().estimate_noise(prepare_eye(shipped_eye()), sample.measures, kind)
 

@@ -5,8 +5,6 @@ color images", ICASSP 2004. It is linear, so what it does to noise is known befo
 memory only for one phase. Pictures are developed by LibRaw, not by this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """How LibRaw makes a picture of a mosaic: a few of its options, under its own names."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

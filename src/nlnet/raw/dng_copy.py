@@ -4,8 +4,6 @@ Directories stay where they are, and so does everything else that they point to:
 place in the file, such as the notes of a camera's maker, is right in the copy, too.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Mapping, Sequence

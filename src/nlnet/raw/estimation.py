@@ -14,8 +14,6 @@ image (``engine/src/estimates/photons.h``), takes the line through the middle: o
 with little noise it finds up to three times as much as there is, and 0.1 to 3 dB are lost.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -77,14 +77,14 @@ def _of_cr3(data: bytes) -> Exif | None:
         return data[place + 4 : place - 4 + size] if place > 0 else b""
 
     main, photo, place = (exif.read_tags(box(name)) for name in (b"CMT1", b"CMT2", b"CMT4"))
-    if main is None:
+    if not main.entries:
         return None
     entries = {tag: entry for tag, entry in main.entries.items() if tag in _TAGS}
     notes = box(b"CMT3")
-    if photo is not None:
+    if photo.entries:
         inner = {**photo.entries, exif.MAKER_NOTE: Entry(UNDEFINED, notes[8:])}
         entries[exif.EXIF_DIRECTORY] = Entry(LONG, directory=inner)
-    if place is not None:
+    if place.entries:
         entries[_GPS] = Entry(LONG, directory=dict(place.entries))
     return Exif(Tags(main.layout, entries), notes)
 

@@ -13,8 +13,6 @@ mosaic is brightness, which is there at every pixel, plus color, which is smooth
 `docs/raw.md` has what other ways give.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

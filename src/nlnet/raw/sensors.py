@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from nlnet.arrays import Float32Array
 from nlnet.errors import FileError, InputError
 from nlnet.images.content import Source
 from nlnet.raw.demosaicing import PHASES, Pattern
@@ -124,7 +125,7 @@ class Sensor:
     `black` is what was subtracted at the first 2x2 pixels.
     """
 
-    mosaic: npt.NDArray[np.float32]
+    mosaic: Float32Array
     pattern: Pattern | None
     black: npt.NDArray[np.int64]
     white: float
@@ -150,9 +151,7 @@ class Sensor:
             mosaic[row::2, column::2] -= black[row, column]
         return cls(mosaic, pattern, black, white, _white_balance(raw))
 
-    def numbers_of(
-        self, mosaic: npt.NDArray[np.float32], raw: rawpy.RawPy
-    ) -> npt.NDArray[np.uint16]:
+    def numbers_of(self, mosaic: Float32Array, raw: rawpy.RawPy) -> npt.NDArray[np.uint16]:
         """Return all pixels of the sensor with a denoised mosaic, as the numbers of the file.
 
         They are rounded up or down at random, so that flat areas keep their brightness and get no
