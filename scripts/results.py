@@ -24,7 +24,10 @@ PAPERS = ("gray-5x5", "gray-7x7", "color-5x5")
 """The paper's networks: a model for each of its sigmas."""
 
 EVERY_SIGMA = (5, 10, 15, 20, 25, 35, 50, 70, 100)
-"""Where models for every sigma are measured."""
+"""Where models for every sigma are measured on BSD68 and Set12."""
+
+SIGMAS_OF = {"open": (15, 25, 50)}
+"""Fewer sigmas for sets of large photos."""
 
 SINGLE = {1: "gray-5x5", 3: "color-5x5"}
 """What they are compared with, by channels: of these, the nearest to the noise, rescaled."""
@@ -50,8 +53,8 @@ def evaluate_model(name: str, data: Path, folder: Path = RESULTS) -> None:
     """Measure a shipped model on its test sets, and write a JSON file for each.
 
     Grayscale models see ``bsd68/`` and ``set12/``, color models the images of BSD68 in
-    ``bsds500/val/``. Models for every sigma are measured at `EVERY_SIGMA`, and so is the nearest
-    model for one sigma, on BSD68.
+    ``bsds500/val/``. Models for every sigma see the photos in ``open/val/``, too; they are
+    measured at `EVERY_SIGMA`, and so is the nearest model for one sigma, on BSD68.
     """
     model = load_model(name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +65,7 @@ def evaluate_model(name: str, data: Path, folder: Path = RESULTS) -> None:
         else:
             sigmas = {
                 str(sigma): _evaluate(model.at(sigma), sigma, title, images, ids)
-                for sigma in EVERY_SIGMA
+                for sigma in SIGMAS_OF.get(title, EVERY_SIGMA)
             }
             content = digest | {"sigmas": sigmas}
             if title == "bsd68":
@@ -92,6 +95,9 @@ def _test_sets(
         yield "set12", data / "set12", None
     else:
         yield "bsd68", data / "bsds500" / "val", bsd68_ids()
+    photos = data / "open" / "val"
+    if isinstance(model, Family) and photos.is_dir():
+        yield "open", photos, None
 
 
 def _evaluate(
@@ -160,6 +166,9 @@ def weights_digest(model: Model | Family) -> str:
                     digest.update(value.astype("<f4").tobytes())
                 elif value is not None:
                     digest.update(repr(float(value)).encode())
+    if model.refinement is not None:
+        for name in sorted(model.refinement.tensors):
+            digest.update(model.refinement.tensors[name].astype("<f4").tobytes())
     return digest.hexdigest()
 
 

@@ -23,6 +23,7 @@ from scripts.results import (
     PAPERS,
     PROJECT,
     RESULTS,
+    SIGMAS_OF,
     SINGLE,
     Result,
     evaluate_model,
@@ -34,8 +35,8 @@ from scripts.results import (
 NAME = "tables"
 _SETS = {"bsd68": "BSD68", "set12": "Set12"}
 NONE = "\N{EN DASH}"
-_GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus")
-_COLOR = ("color-5x5", "color", "color-plus")
+_GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus", "open-gray", "open-gray-plus")
+_COLOR = ("color-5x5", "color", "color-plus", "open-color", "open-color-plus")
 _ONE_MODEL = (
     "`gray`, `gray-plus`, `color` and `color-plus` are one model each, for every sigma; the two "
     "named plus go beyond the paper: [a refinement]({}#the-refinement) follows their stages."
@@ -78,6 +79,10 @@ def format_page() -> str:
         format_more(),
         "The fourth image of Set12 is cut from an image that our models are trained on, in "
         "BSDS500's `train`.",
+        "## Sharper photos",
+        "BSD68 is one kind of picture. The 24 photos that [validate the open models](photos.md) "
+        "are scaled down from large ones, so they are sharper. PSNR in dB:",
+        format_photos(),
         "## How it is measured",
         "Our models are measured by `nlnet evaluate` with seed 0: the noise is neither clipped nor "
         "rounded, and the output is clipped but not rounded. `make tables` writes this page. "
@@ -174,13 +179,23 @@ def format_more(folder: Path = RESULTS) -> str:
     rows = []
     for family in (*PAPERS, *_every_sigma()):
         for title, measure in (("bsd68", "ssim"), ("set12", "psnr")):
-            if title == "set12" and family.startswith("color"):
+            if title == "set12" and "color" in family:
                 continue
             found = [read_at(family, title, sigma, folder) for sigma in SIGMAS]
             digits = 4 if measure == "ssim" else 2
             cells = [NONE if r is None else f"{getattr(r, measure):.{digits}f}" for r in found]
             rows.append([f"`{family}`", f"{_SETS[title]}, {measure.upper()}", *cells])
     return markdown.format_table(["", "", *(f"sigma {sigma}" for sigma in SIGMAS)], rows)
+
+
+def format_photos(folder: Path = RESULTS) -> str:
+    """Return what our models for every sigma reach on the photos."""
+    sigmas = SIGMAS_OF["open"]
+    rows = []
+    for name in _every_sigma():
+        found = [_psnr(read_result(name, "open", folder, sigma)) for sigma in sigmas]
+        rows.append([f"`{name}`", *(NONE if one is None else f"{one:.2f}" for one in found)])
+    return markdown.format_table(["", *(f"sigma {sigma}" for sigma in sigmas)], rows)
 
 
 def format_every_sigma(folder: Path = RESULTS) -> str:

@@ -47,7 +47,7 @@ def shipped(gray_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    for name in ("bsd68/a.png", "bsd68/b.png", "set12/c.png"):
+    for name in ("bsd68/a.png", "bsd68/b.png", "set12/c.png", "open/val/d.png"):
         path = tmp_path / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_image(path, ImageFile(random_image()))
@@ -107,6 +107,10 @@ def test_a_model_for_every_sigma_is_measured_at_several(
     nearest = content["nearest"]["10"]["mean"]["psnr"]
     table = tables.format_every_sigma(folder).splitlines()
     assert table[-1].startswith(f"| difference | {psnr['10'] - nearest:+.3f} | ")
+
+    photos = json.loads((folder / "gray-open.json").read_text())["sigmas"]
+    shown = " | ".join(f"{photos[sigma]['mean']['psnr']:.2f}" for sigma in ("15", "25", "50"))
+    assert tables.format_photos(folder).splitlines()[-1] == f"| `gray` | {shown} |"
 
     results.record_figures("gray", shipped, folder)
     family = load_model(shipped / "gray.safetensors")
