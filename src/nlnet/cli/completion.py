@@ -13,8 +13,6 @@ Examples
 It works in new shells. To try it in this one: source <(nlnet completion bash)
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -8,8 +8,6 @@ that shipped models make on open photos (``scripts/error_head.py``), so that 68 
 within what it says.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 import math

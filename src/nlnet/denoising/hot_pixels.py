@@ -4,8 +4,6 @@ A lens spreads the light of a star over more than one pixel. So a pixel is hot o
 it see nothing of the light that it claims to see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

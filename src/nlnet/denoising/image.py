@@ -5,8 +5,6 @@ scaled so that their noise is the one the model was trained for. The module is n
 ``denoise`` because importing it would then replace the function ``nlnet.denoise``.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Arrays, stacks, files, and uploads of the web page all go through here, once the
 checked. What is found is returned, not warned of.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

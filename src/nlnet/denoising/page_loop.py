@@ -4,8 +4,6 @@ Arrays of many images and files of many pages share it. They only say how a page
 errors call it, and what is known about its noise.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar

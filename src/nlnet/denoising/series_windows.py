@@ -4,8 +4,6 @@ Motion and brightness are estimated for each window, and so are the same whereve
 task that sees one window and what is around it has the result of the whole series in memory.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 

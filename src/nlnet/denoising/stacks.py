@@ -1,7 +1,5 @@
 """Arrays of many images, as viewers and microscopes hold them: denoised page by page."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -4,8 +4,6 @@ The engine does it, from a sample of the image and with the eye that is part of 
 ``engine/src/estimates``, where ``decisions.h`` has every number that decides.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 from collections.abc import Mapping

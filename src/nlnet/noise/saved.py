@@ -1,7 +1,5 @@
 """Records of noise as JSON: what is written today, and what earlier versions wrote."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

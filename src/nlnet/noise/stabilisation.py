@@ -6,8 +6,6 @@ integral of 1 / sigma over the brightness. The engine computes them
 (``engine/src/removal/anscombe_rows.h``).
 """
 
-from __future__ import annotations
-
 from nlnet.arrays import Array, FloatArray
 from nlnet.engine.noise import EngineLevel, EngineNoise
 from nlnet.noise.camera import Camera

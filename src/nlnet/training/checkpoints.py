@@ -1,7 +1,5 @@
 """Checkpoints: everything that a run needs to continue as if it had never stopped."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 from pathlib import Path

@@ -5,8 +5,6 @@ likelihood of a Laplace distribution), and the kind of the noise. A run that was
 where its last checkpoint is, beside the output.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -6,8 +6,6 @@ All that is drawn at random follows from the seed and the place in the run, so a
 after any step continues to the same bits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

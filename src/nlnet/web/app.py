@@ -1,7 +1,5 @@
 """The application: its pages and its HTTP API, whose errors are sentences."""
 
-from __future__ import annotations
-
 import gc
 import importlib.resources
 import re

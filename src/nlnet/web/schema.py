@@ -1,7 +1,5 @@
 """What the API answers, and the parts of its description that FastAPI cannot derive."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The work on one upload: bytes of a file in, bytes of a file out, without HTTP."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib.util

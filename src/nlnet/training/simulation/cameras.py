@@ -4,8 +4,6 @@ They are simple and fast, as those in cameras are, and leave noise that is corre
 there only beside edges.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar, Literal
 
@@ -70,10 +68,10 @@ class InCamera(Step):
             "smoothing": _smoothing,
             "nonlocal": _nonlocal,
         }[self.method](luma, self.sigma)
-        share = np.float32(self.share)
+        change = np.float32(self.share) * (cleaned - luma)
         if self.spared:
-            share = share * (1 - np.float32(self.spared) * _busy(cleaned))
-        return np.asarray(luma + share * (cleaned - luma), np.float32)
+            change *= 1 - np.float32(self.spared) * _busy(cleaned)
+        return np.asarray(luma + change, np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
