@@ -23,11 +23,11 @@ from nlnet.dask.work import Work
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.pages import Sigma, series_of_pages
 from nlnet.denoising.plan import Request
-from nlnet.denoising.removal import Strength
 from nlnet.denoising.series import REACH
 from nlnet.denoising.series_pages import denoise_series
 from nlnet.denoising.series_windows import window_sides
 from nlnet.engine.removal import scales_of
+from nlnet.inputs import Strength
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO, ModelLike
 from nlnet.noise.camera import Camera
@@ -228,7 +228,6 @@ def _denoise_run(
             lambda at, indices=indices: work.read_page(  # type: ignore[misc]
                 block, hidden, maps, indices[at], plans.item(indices[at])
             ),
-            work.shares,
             work.network,
             ignore,
             range(first, end),
