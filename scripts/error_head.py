@@ -99,11 +99,9 @@ def examples(case: Case, rng: np.random.Generator) -> tuple[Array, Array] | None
     if plan.idle:
         return None
     network = Network.of("auto", len(page.planes), case.quality, None, None, "cpu")
-    restored, _ = denoise_planes(page.planes, plan, (1.0, 1.0), network, ignore)
+    restored, _ = denoise_planes(page.planes, plan, network, ignore)
     sigmas = error_maps.sigmas_of(plan.noise, restored, None)
-    found = error_maps.features(
-        page.planes, restored, sigmas, plan, refined=error_maps.is_refined(network)
-    )
+    found = error_maps.features(page.planes, restored, sigmas, plan, refined=network.is_refined)
     truth = to_planes(case.truth, None if case.truth.ndim == 2 else -1)
     _, channels, height, width = found.shape
     errors = ((restored - truth) / sigmas).reshape(channels, height, 2, width, 2)

@@ -33,11 +33,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     calls: list[Asked] = []
 
     def record(
-        planes: np.ndarray, plan: Plan, shares: object, network: Network, *_: object, **__: object
+        planes: np.ndarray, plan: Plan, network: Network, *_: object, **__: object
     ) -> tuple[np.ndarray, tuple[str, ...]]:
         if plan.idle:
             return planes.copy(), ()
-        calls.append(Asked(plan.noise, plan.white, shares, network))
+        calls.append(Asked(plan.noise, plan.white, network.strength, network))
         return planes // 2 if planes.dtype.kind == "u" else planes / 2, ("model",)
 
     monkeypatch.setattr(nlnet.denoising.page, "denoise_planes", record)

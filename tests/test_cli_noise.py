@@ -15,7 +15,7 @@ from paths import PROJECT
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image, write_pages
 from nlnet.noise import add_noise, store
-from nlnet.noise.record import Noise
+from nlnet.noise.record import Camera, Noise
 
 GAIN = 4.0
 
@@ -210,7 +210,6 @@ def test_noise_is_drawn(
 
 def test_the_figure_shows_level_and_spectrum() -> None:
     pytest.importorskip("matplotlib")
-    from nlnet.noise.camera import Camera
     from nlnet.noise.levels import Level
     from nlnet.noise.record import Photon
     from nlnet.plotting.noise import draw_noise

@@ -1,6 +1,9 @@
 // Check, or time, the kernels of every instruction set that this machine has.
 //
-//     check [--time] [--set NAME] [--seed NUMBER] [--rounds NUMBER]
+//     check [--time] [--threads] [--set NAME] [--seed NUMBER] [--rounds NUMBER]
+//
+// With --threads only the parts that run jobs in several threads: a thread sanitizer has nothing to
+// find in the others.
 
 #include "check.h"
 
@@ -12,6 +15,7 @@ struct Part {
     const char *name;
     void (*check)(const nlnet::Kernels &, int rounds, check::Random, check::Report &);
     void (*time)(const nlnet::Kernels &);
+    bool threads = false;
 };
 
 const Part kParts[] = {
@@ -22,7 +26,7 @@ const Part kParts[] = {
     {"convolve", check::check_convolve, check::time_convolve},
     {"layers", check::check_layer_schedule, nullptr},
     {"schedule", check::check_schedule, nullptr},
-    {"eye", check::check_eye, check::time_eye},
+    {"eye", check::check_eye, check::time_eye, true},
     {"series", check::check_series, nullptr},
     {"keep", check::check_keep, nullptr},
     {"motion", check::check_motion, nullptr},
@@ -30,13 +34,13 @@ const Part kParts[] = {
     {"samples", check::check_samples, nullptr},
     {"photons", check::check_photons, nullptr},
     {"cells", check::check_cells, nullptr},
-    {"found", check::check_found, check::time_found},
-    {"removal", check::check_removal, nullptr},
-    {"jobs", check::check_jobs, nullptr},
-    {"gradients", check::check_gradients, nullptr},
+    {"found", check::check_found, check::time_found, true},
+    {"removal", check::check_removal, nullptr, true},
+    {"jobs", check::check_jobs, nullptr, true},
+    {"gradients", check::check_gradients, nullptr, true},
 };
 
-int run(const char *wanted, bool timed, uint64_t seed, int rounds) {
+int run(const char *wanted, bool timed, bool threads, uint64_t seed, int rounds) {
     int failures = 0, ran = 0;
     for (int set = NLNET_SSE2; set <= NLNET_SIMD128; ++set) {
         if (!nlnet::kernels_of(nlnet_set(set))) continue;
@@ -44,6 +48,7 @@ int run(const char *wanted, bool timed, uint64_t seed, int rounds) {
         if (wanted && strcmp(wanted, kernels.name)) continue;
         ++ran;
         for (const Part &part : kParts) {
+            if (threads && !part.threads) continue;
             if (timed) {
                 if (part.time) part.time(kernels);
                 continue;
@@ -67,13 +72,15 @@ int run(const char *wanted, bool timed, uint64_t seed, int rounds) {
 
 int main(int count, char **arguments) {
     const char *wanted = nullptr;
-    bool timed = false;
+    bool timed = false, threads = false;
     uint64_t seed = 1;
     int rounds = 60;
     for (int i = 1; i < count; ++i) {
         const bool more = i + 1 < count;
         if (!strcmp(arguments[i], "--time")) {
             timed = true;
+        } else if (!strcmp(arguments[i], "--threads")) {
+            threads = true;
         } else if (!strcmp(arguments[i], "--set") && more) {
             wanted = arguments[++i];
         } else if (!strcmp(arguments[i], "--seed") && more) {
@@ -82,9 +89,10 @@ int main(int count, char **arguments) {
             rounds = atoi(arguments[++i]);
         } else {
             fprintf(stderr,
-                    "usage: check [--time] [--set NAME] [--seed NUMBER] [--rounds NUMBER]\n");
+                    "usage: check [--time] [--threads] [--set NAME] [--seed NUMBER] "
+                    "[--rounds NUMBER]\n");
             return 2;
         }
     }
-    return run(wanted, timed, seed, rounds);
+    return run(wanted, timed, threads, seed, rounds);
 }

@@ -1,8 +1,9 @@
 // Broken parameter blocks, and jobs of any size, stride and number of threads: whatever is given, a
 // function says no, or the job runs within the memory it asked for and gives the same result.
 //
-//     fuzz [--seed NUMBER] [--cases NUMBER]
+//     fuzz [--threads] [--seed NUMBER] [--cases NUMBER]
 //
+// With --threads every job gets all the threads that it is made for, for a thread sanitizer.
 // With -DNLNET_LIBFUZZER and Clang's -fsanitize=fuzzer, libFuzzer chooses the cases.
 
 #include "fuzz_eye.h"
@@ -237,14 +238,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 int main(int count, char **arguments) {
     uint64_t seed = 1;
     long cases = 1000;
-    for (int i = 1; i < count; i += 2) {
+    for (int i = 1; i < count; i++) {
         const bool more = i + 1 < count;
-        if (more && !strcmp(arguments[i], "--seed")) {
-            seed = strtoull(arguments[i + 1], nullptr, 10);
+        if (!strcmp(arguments[i], "--threads")) {
+            fuzz::all_threads = true;
+        } else if (more && !strcmp(arguments[i], "--seed")) {
+            seed = strtoull(arguments[++i], nullptr, 10);
         } else if (more && !strcmp(arguments[i], "--cases")) {
-            cases = atol(arguments[i + 1]);
+            cases = atol(arguments[++i]);
         } else {
-            fprintf(stderr, "usage: fuzz [--seed NUMBER] [--cases NUMBER]\n");
+            fprintf(stderr, "usage: fuzz [--threads] [--seed NUMBER] [--cases NUMBER]\n");
             return 2;
         }
     }

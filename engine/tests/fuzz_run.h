@@ -10,6 +10,9 @@ constexpr size_t kMostMemory = size_t(1) << 26;
 
 inline long case_number = 0;
 
+// Whether every job gets all the threads that it is made for, and not some of them.
+inline bool all_threads = false;
+
 inline void require(bool holds, const char *what) {
     if (holds) return;
     fprintf(stderr, "FAILED in case %ld: %s\n", case_number, what);
@@ -43,7 +46,8 @@ bool run(Choices &choices, Function function, const Network &network, const Task
         nlnet_cancel(job);
     }
     const int most = threads < check::kMostThreads ? threads : check::kMostThreads;
-    check::run_job(job, 1 + choices.below(most));
+    const int some = 1 + choices.below(most);
+    check::run_job(job, all_threads ? most : some);
     require(nlnet_progress(job) >= 0 && nlnet_progress(job) <= 1, "progress is a share");
     return !nlnet_was_cancelled(job);
 }

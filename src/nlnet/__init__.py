@@ -5,8 +5,6 @@
 first used, so that ``import nlnet`` and the command line start at once.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

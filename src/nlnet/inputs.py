@@ -1,10 +1,9 @@
 """Checks of images and numbers that users pass; errors are one sentence."""
 
-from __future__ import annotations
-
 import math
 import numbers
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -157,3 +156,43 @@ def check_count(name: str, value: object) -> None:
         return
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}, but must be a whole number of at least 1.")
+
+
+Strength: TypeAlias = float | Sequence[float]
+"""How much of the noise to remove: one share for all, or a pair for luma and chroma."""
+
+Shares: TypeAlias = tuple[float, float]
+"""How much of the noise to remove, in luma and in chroma."""
+
+MOST_STRENGTH = 2
+"""More is never removed: twice the noise takes most of an image's fine detail."""
+
+
+def check_strength(strength: object, channels: int) -> Shares:
+    """Return the shares for luma and chroma.
+
+    Raises
+    ------
+    InputError
+        If they are not from 0 to 2, or there is a pair but no color.
+
+    Examples
+    --------
+    >>> check_strength(0.5, channels=1)
+    (0.5, 0.5)
+    """
+    several = isinstance(strength, (Sequence, np.ndarray)) and not isinstance(strength, str)
+    given = tuple(np.atleast_1d(np.asarray(strength, object))) if several else (strength,)
+    real = all(isinstance(share, numbers.Real) and not isinstance(share, bool) for share in given)
+    if not real or len(given) != 1 + several:
+        raise InputError(
+            f"strength is {strength!r}, but must be a number from 0 to {MOST_STRENGTH}, or a pair "
+            "of them for luma and chroma."
+        )
+    shares = tuple(map(float, given))
+    for share in shares:
+        if not 0 <= share <= MOST_STRENGTH:
+            raise InputError(f"strength is {share:g}, but must be from 0 to {MOST_STRENGTH}.")
+    if channels == 1 and several:
+        raise InputError("strength is a pair for luma and chroma, but the image is grayscale.")
+    return shares[0], shares[-1]

@@ -15,13 +15,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.errors import InputError
-from nlnet.inputs import (
-    check_channel_axis,
-    check_dtype,
-    check_finite,
-    from_planes,
-    to_planes,
-)
+from nlnet.inputs import check_channel_axis, check_dtype, check_finite, from_planes, to_planes
 
 Mask = npt.NDArray[np.bool_]
 

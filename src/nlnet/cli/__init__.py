@@ -15,8 +15,6 @@ Examples
 # Only the standard library is imported here and by the modules of the commands; whatever takes time
 # to load is imported when a command runs.
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib

@@ -10,8 +10,6 @@ Examples
   nlnet add-noise clean.tif -o noisy.tif --sigma 10 --seed 3
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

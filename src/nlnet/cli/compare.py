@@ -11,8 +11,6 @@ Examples
   nlnet compare clean-stack.tif stack.tif -o figure.png --page 4 --data-range 4095
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

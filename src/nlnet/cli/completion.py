@@ -13,8 +13,6 @@ Examples
 It works in new shells. To try it in this one: source <(nlnet completion bash)
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
@@ -33,25 +31,19 @@ def run(arguments: argparse.Namespace) -> None:
     with argcomplete, and the script needs neither shtab nor a hook in the shell.
     """
     from nlnet.cli import build_parser
+    from nlnet.model.loading import family_of, shipped_models
 
     with needs_extra("completion", "shtab"):
         import shtab
 
-    parser = build_parser()
-    models = _model_names()
+    parser, models = build_parser(), shipped_models()
+    names = [*dict.fromkeys(sorted(map(family_of, models))), *models]
     for action in [each for command in parser.commands.values() for each in command._actions]:
         if action.dest == "model" and action.type is not Path:
-            action.complete = _names_or_files(models)  # type: ignore[attr-defined]
+            action.complete = _names_or_files(names)  # type: ignore[attr-defined]
         elif action.type is Path or action.dest in ("inputs", "output"):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, shell=arguments.shell))
-
-
-def _model_names() -> list[str]:
-    from nlnet.model.loading import family_of, shipped_models
-
-    models = shipped_models()
-    return list(dict.fromkeys([*sorted(map(family_of, models)), *models]))
 
 
 def _names_or_files(names: list[str]) -> dict[str, object]:

@@ -9,18 +9,12 @@ Examples
   nlnet curves runs/gray-5x5-s25 runs/gray-5x5-s25-lbfgs -o adam-lbfgs.pdf
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import argument
 from nlnet.cli.output import DRAWING, drawing
 from nlnet.errors import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ARGUMENTS = (
     argument("runs RUN", "folder of a run, or a log.jsonl", Path, nargs="+"),
@@ -30,18 +24,15 @@ ARGUMENTS = (
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw the curves."""
-    with drawing(arguments.output, overwrite=arguments.overwrite) as write:
-        write(_draw(arguments.runs))
-
-
-def _draw(paths: list[Path]) -> Figure:
-    from nlnet.plotting.curves import draw_curves
     from nlnet.training.progress import read_log
 
-    runs = {_name(path): read_log(path) for path in paths}
-    if len(runs) < len(paths):
-        raise InputError("Two of the runs have the same name, and could not be told apart.")
-    return draw_curves(runs)
+    with drawing(arguments.output, overwrite=arguments.overwrite) as write:
+        from nlnet.plotting.curves import draw_curves
+
+        runs = {_name(path): read_log(path) for path in arguments.runs}
+        if len(runs) < len(arguments.runs):
+            raise InputError("Two of the runs have the same name, and could not be told apart.")
+        write(draw_curves(runs))
 
 
 def _name(run: Path) -> str:

@@ -12,21 +12,14 @@ Gray models read color files as luma. Seconds are those of a warm call, without 
 adding noise.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import SIGMA, THREADS, argument, whole_number
 from nlnet.cli.messages import progress_bar, table
 from nlnet.cli.output import check_output
-
-if TYPE_CHECKING:
-    from nlnet.evaluation.protocol import Evaluation
 
 ARGUMENTS = (
     argument("folder DIR", "folder of clean 8-bit images", Path),
@@ -64,19 +57,14 @@ def run(arguments: argparse.Namespace) -> None:
             threads=arguments.threads,
             report=lambda name, score: bar.report(next(done)),
         )
-    print("\n".join(_lines(evaluation)))
-    if arguments.json is not None:
-        text = json.dumps(evaluation.to_json(), indent=2) + "\n"
-        write_atomically(arguments.json, text.encode())
-
-
-def _lines(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the table of an evaluation, one line per image and the means last."""
+    print(f"{evaluation.model}, sigma {evaluation.sigma:g}, seed {evaluation.seed}")
     scores = {**evaluation.images, "mean": evaluation.mean}
     rows = [
         (name, f"{score.psnr:.3f}", f"{score.ssim:.4f}", f"{score.seconds:.3f}")
         for name, score in scores.items()
     ]
     header, *images, mean = table([("image", "PSNR", "SSIM", "seconds"), *rows])
-    yield f"{evaluation.model}, sigma {evaluation.sigma:g}, seed {evaluation.seed}"
-    yield from (header, *images, "-" * len(header), mean)
+    print("\n".join((header, *images, "-" * len(header), mean)))
+    if arguments.json is not None:
+        text = json.dumps(evaluation.to_json(), indent=2) + "\n"
+        write_atomically(arguments.json, text.encode())

@@ -11,8 +11,6 @@ Examples
   nlnet export runs/toy/best.safetensors -o toy.bin
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

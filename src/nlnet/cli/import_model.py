@@ -9,8 +9,6 @@ Examples
   nlnet denoise noisy.png -o clean.png --sigma 25 --model author-s25.safetensors
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

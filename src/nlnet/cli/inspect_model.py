@@ -10,8 +10,6 @@ Examples
   nlnet inspect runs/toy/best.safetensors -o toy.pdf
 """
 
-from __future__ import annotations
-
 import argparse
 
 from nlnet.cli.arguments import LEVEL, MODEL

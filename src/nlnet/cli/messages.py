@@ -29,7 +29,7 @@ def outcome_lines(
     """Say what was done to a file: lines for people, or one of JSON for scripts."""
     if as_json:
         return [json_line("written", source, target=target, **dataclasses.asdict(findings))]
-    return [f"{source}: {line}" for line in findings_lines(findings)]
+    return [f"{source}: {line}" for line in (*_estimate(findings), *findings.notes)]
 
 
 def json_line(status: str, source: object = None, **more: Any) -> str:
@@ -38,12 +38,8 @@ def json_line(status: str, source: object = None, **more: Any) -> str:
     return json.dumps({"status": status, **about, **more}, default=str)
 
 
-def findings_lines(findings: Findings) -> list[str]:
-    """Say what was found in a file and what was converted."""
-    return [*_estimate(findings), *findings.notes]
-
-
 def _estimate(findings: Findings) -> list[str]:
+    """Say what noise was found, and how many pages stay as they are."""
     if not findings.estimated:
         return []
     kinds = dict.fromkeys(findings.noise)

@@ -11,8 +11,6 @@ Examples
   nlnet denoise noisy.png -o clean.png --sigma 25 --model gray-7x7
 """
 
-from __future__ import annotations
-
 import argparse
 
 from nlnet.cli.arguments import Argument

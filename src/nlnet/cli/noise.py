@@ -39,8 +39,6 @@ from nlnet.errors import InputError, NLNetError, about
 from nlnet.files.volume_paths import is_zarr
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from nlnet.files.settings import Settings
     from nlnet.images.content import Pages
     from nlnet.noise.record import Noise
@@ -109,8 +107,15 @@ def run(arguments: argparse.Namespace) -> int:
     with drawing(
         arguments.output, overwrite=arguments.overwrite, sources=arguments.images
     ) as write:
+        from nlnet.plotting.noise import draw_noise
+
         everything = list(_look_at_all(arguments))
-        write(_draw([found for found in everything if found is not None]))
+        read = [found for found in everything if found is not None]
+        if not read:
+            raise InputError("None of the files could be read, so nothing is drawn.")
+        short = distinct_names([Path(found.name) for found in read])
+        named = zip(short, read, strict=True)
+        write(draw_noise(dict(found._replace(name=name).in_words() for name, found in named)))
     return _FAILED if None in everything else 0
 
 
@@ -205,13 +210,3 @@ def _look_at_raw(path: Path, settings: Settings) -> Found:
     else:
         noise = Noise.white(read) if read > 0 else NoNoise()
     return Found(str(path), None, noise, sensor.white)
-
-
-def _draw(everything: list[Found]) -> Figure:
-    from nlnet.plotting.noise import draw_noise
-
-    if not everything:
-        raise InputError("None of the files could be read, so nothing is drawn.")
-    short = distinct_names([Path(found.name) for found in everything])
-    named = zip(short, everything, strict=True)
-    return draw_noise(dict(found._replace(name=name).in_words() for name, found in named))

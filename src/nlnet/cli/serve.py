@@ -13,8 +13,6 @@ Examples
 Ctrl-C or SIGTERM stops the server when the current image is done; a second Ctrl-C stops it at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The part of ``nlnet denoise`` for pipes: ``-`` is standard input or standard output."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import signal

@@ -14,8 +14,6 @@ Ctrl-C saves a checkpoint and stops. With --resume, the run continues, even afte
 with bit-identical weights. The 68 test images of BSD68 are always excluded.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -224,8 +224,7 @@ def _denoise_block(
         restored, _ = denoise_planes(
             page.planes,
             plan,
-            work.shares_at(scale),
-            work.network,
+            work.network.unblended() if scale else work.network,  # blended at the full size only
             ignore,
             part=work.part(scale, rows, columns, coarse) if scales else None,
             sigma_map=found.sigma_map,

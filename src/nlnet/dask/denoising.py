@@ -22,15 +22,14 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.network import Network
 from nlnet.denoising.pages import Sigma, series_of_pages
 from nlnet.denoising.plan import Request
-from nlnet.denoising.removal import Strength
 from nlnet.denoising.series import REACH
 from nlnet.denoising.series_pages import denoise_series
 from nlnet.denoising.series_windows import window_sides
 from nlnet.engine.removal import scales_of
+from nlnet.inputs import Strength
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO, ModelLike
-from nlnet.noise.camera import Camera
-from nlnet.noise.record import SCALES, Noise
+from nlnet.noise.record import SCALES, Camera, Noise
 from nlnet.noise.stabilisation import engine_noise
 from nlnet.progress import ignore
 
@@ -153,8 +152,8 @@ def denoise(
     pages = LazyPages(values, hidden, maps)
     plans = plan_pages(pages, asked, layout)
     machine = threads, max_memory, device
-    network = Network.of(sent_model(model), layout.shape[0], quality, *machine)
-    work = Work.of(layout, network, strength)
+    network = Network.of(sent_model(model), layout.shape[0], quality, *machine, strength)
+    work = Work.of(layout, network)
     denoised = denoise_pages(pages, plans, work, asked.scales, along)
     return denoised if own is None else cast(da.Array, da.ma.masked_array(denoised, mask=own))
 
@@ -229,7 +228,6 @@ def _denoise_run(
             lambda at, indices=indices: work.read_page(  # type: ignore[misc]
                 block, hidden, maps, indices[at], plans.item(indices[at])
             ),
-            work.shares,
             work.network,
             ignore,
             range(first, end),

@@ -25,8 +25,7 @@ from nlnet.files.pages import sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
-from nlnet.noise.camera import Camera
-from nlnet.noise.record import SCALES
+from nlnet.noise.record import SCALES, Camera
 from nlnet.progress import Progress, ignore
 
 
@@ -58,7 +57,7 @@ def denoise_volume(
     settings, layout = scheduler.settings, volume.layout
     along = None if settings.along is None else volume.axis_of(settings.along)
     network = settings.network(layout.shape[0], sent_model(settings.model))
-    work = Work.of(layout, network, settings.strength_for(layout.shape[0]))
+    work = Work.of(layout, network)
     blocks = _blocks(volume, target, work, settings, along)
     array = volume.as_dask(blocks)
     with new_target(target, volume, fingerprint(volume, settings, blocks)) as unfinished:

@@ -9,9 +9,8 @@ from nlnet.arrays import Array, Float32Array
 from nlnet.dask.chunks import Layout
 from nlnet.dask.masks import find_hidden, map_of_block
 from nlnet.denoising.network import Network
+from nlnet.denoising.page import PlannedPage
 from nlnet.denoising.plan import Plan
-from nlnet.denoising.removal import Shares, Strength, check_strength
-from nlnet.denoising.series_pages import PlannedPage
 from nlnet.engine.removal import Part, scales_of
 from nlnet.inputs import check_finite, to_planes
 from nlnet.masks import Mask, Planes, fill
@@ -19,7 +18,7 @@ from nlnet.model import loading
 from nlnet.model.loading import ModelLike
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
-from nlnet.noise.camera import Camera
+from nlnet.noise.record import Camera
 from nlnet.noise.stabilisation import engine_noise
 
 
@@ -30,28 +29,25 @@ class Work:
     Parameters
     ----------
     network : Network
-        What removes noise.
+        What removes noise, and how much of it.
     config : NetworkConfig
         How far it looks, and how many pixels along a side belong together for it.
     layout : Layout
         The axes of the array, and the shape of a page at the full size.
-    shares : (luma, chroma)
-        How much of the noise is removed.
     """
 
     network: Network
     config: NetworkConfig
     layout: Layout
-    shares: Shares
 
     @classmethod
-    def of(cls, layout: Layout, network: Network, strength: Strength) -> Work:
-        """Return the work on pages with a network; `strength` is as for `nlnet.denoise`."""
-        channels, height, width = layout.shape
+    def of(cls, layout: Layout, network: Network) -> Work:
+        """Return the work on pages with a network."""
+        _, height, width = layout.shape
         # All models of a family reach equally far, so any sigma does.
         config = network.choose(25.0).config
         check_size(height, width, config)
-        return cls(network, config, layout, check_strength(strength, channels))
+        return cls(network, config, layout)
 
     def read_page(
         self,
@@ -88,11 +84,6 @@ class Work:
         """Return where in the image, at some scale, these rows and columns are."""
         size = self.layout.shape[1] >> scale, self.layout.shape[2] >> scale
         return Part(scale, size, (int(rows[0]), int(columns[0])), change)
-
-    def shares_at(self, scale: int) -> Shares:
-        """Return how much is removed at a scale: blending is for the full size only."""
-        luma, chroma = self.shares
-        return self.shares if scale == 0 else (max(luma, 1.0), max(chroma, 1.0))
 
 
 def sent_model(model: ModelLike) -> ModelLike:

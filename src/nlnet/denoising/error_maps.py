@@ -8,8 +8,6 @@ that shipped models make on open photos (``scripts/error_head.py``), so that 68 
 within what it says.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 import math
@@ -21,12 +19,12 @@ import numpy.typing as npt
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan
-from nlnet.denoising.removal import Shares, blend
+from nlnet.denoising.removal import blend, used_shares
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.planes import enlarge, halve, widen
-from nlnet.noise.camera import Camera
+from nlnet.inputs import Shares
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Noise, Photon
+from nlnet.noise.record import Camera, Noise, Photon
 from nlnet.parallel import available_cpus, single_threaded_blas
 
 Maps = npt.NDArray[np.float32]
@@ -50,7 +48,6 @@ def error_map(
     planes: Array,
     restored: Maps,
     plan: Plan,
-    shares: Shares,
     sigma_map: SigmaMap | None,
     network: Network,
 ) -> Maps:
@@ -60,39 +57,32 @@ def error_map(
     ----------
     planes, restored : (C, H, W) arrays
         The noisy image, and what the networks made of it, before it is blended or rounded.
-    plan, shares, sigma_map
+    plan, sigma_map, network
         As for `nlnet.denoising.removal.denoise_planes`.
-    network : Network
-        What denoised it.
     """
     sigmas = sigmas_of(plan.noise, restored, sigma_map)
     rounding = np.float32(1 / 12 if planes.dtype.kind in "iu" else 0.0)
     if plan.idle:
         return np.asarray(np.sqrt(np.square(sigmas) + rounding))
-    refined = is_refined(network)
-    errors = np.empty_like(restored)
+    errors, refined = np.empty_like(restored), network.is_refined
     height = restored.shape[1]
 
     def fill(first: int) -> None:
         top, last = max(first - _HALO, 0), min(first + _BAND, height)
         seen = slice(top, min(last + _HALO, height))
-        found = features(planes[:, seen], restored[:, seen], sigmas[:, seen], plan, refined=refined)
-        logs = _head(found)
+        looked_at = planes[:, seen], restored[:, seen], sigmas[:, seen]
+        logs = _head(features(*looked_at, plan, refined=refined))
         rows = enlarge(logs, first - top, last - top, restored.shape[2])
         errors[:, first:last] = np.exp(rows) * sigmas[:, first:last]
 
     with single_threaded_blas, ThreadPoolExecutor(network.threads or available_cpus()) as pool:
         list(pool.map(fill, range(0, height, _BAND)))
+    shares = used_shares(network, plan.noise)
     if min(shares) < 1:
         # What is left of the removed noise is nearly independent of the error.
         left = np.maximum(np.square(sigmas) - np.square(errors), 0)
         errors = np.sqrt(np.square(errors) + _kept(left, shares))
     return np.sqrt(np.square(errors) + rounding) if rounding else errors
-
-
-def is_refined(network: Network) -> bool:
-    """Tell whether a refinement follows the stages: its results have other errors."""
-    return network.choose(25.0).refinement is not None
 
 
 def features(planes: Array, restored: Maps, sigmas: Maps, plan: Plan, *, refined: bool) -> Maps:

@@ -4,8 +4,6 @@ A lens spreads the light of a star over more than one pixel. So a pixel is hot o
 it see nothing of the light that it claims to see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,7 +12,7 @@ import numpy.typing as npt
 from nlnet.arrays import Array, FloatArray
 from nlnet.masks import Mask
 from nlnet.noise.record import Noise
-from nlnet.noise.stabilisation import Stabiliser
+from nlnet.noise.stabilisation import even_out
 
 _NOISE = 6.0
 """A hot pixel is further from its nearest neighbor than this many standard deviations of noise."""
@@ -81,9 +79,7 @@ def hot_pixels_of(planes: Array, noise: Noise) -> Mask:
     """
     if noise.sigma is not None:
         return find_hot_pixels(planes, noise.sigma)
-    ways = [Stabiliser(level) for level in noise.levels] * (len(planes) // len(noise.levels))
-    even = np.stack([way.forward(plane) for way, plane in zip(ways, planes, strict=True)])
-    return find_hot_pixels(even, 1.0)
+    return find_hot_pixels(even_out(planes, noise), 1.0)
 
 
 def fill_hot_pixels(planes: Array, hot: Mask, step: int = 1) -> Array:

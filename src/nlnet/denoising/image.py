@@ -5,8 +5,6 @@ scaled so that their noise is the one the model was trained for. The module is n
 ``denoise`` because importing it would then replace the function ``nlnet.denoise``.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -15,15 +13,13 @@ import numpy.typing as npt
 
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import denoise_page
+from nlnet.denoising.page import PlannedPage, denoise_page
 from nlnet.denoising.plan import Plan, Request, is_sure
-from nlnet.denoising.removal import Strength, check_strength
 from nlnet.errors import Cancelled
-from nlnet.inputs import check_float
+from nlnet.inputs import Strength, check_float
 from nlnet.masks import read_planes
 from nlnet.model.loading import AUTO, ModelLike
-from nlnet.noise.camera import Camera
-from nlnet.noise.record import Noise, NoNoise
+from nlnet.noise.record import Camera, Noise, NoNoise
 from nlnet.progress import Progress, Report, bar, ignore
 
 
@@ -172,18 +168,12 @@ def denoise(
     >>> cleaned = np.stack([nlnet.denoise(page, sigma=500) for page in stack])
     """
     page = read_planes(image, mask, channel_axis)
-    request = Request(noise, data_range, clip, hot_pixels, error)
+    request = Request(noise, data_range, clip, hot_pixels)
     request.check(sigma, page.planes.dtype)
     channels = len(page.planes)
-    denoised, findings = denoise_page(
-        page,
-        sigma,
-        request,
-        check_strength(strength, channels),
-        Network.of(model, channels, quality, threads, max_memory, device),
-        stoppable(progress),
-        dtype=check_float(dtype),
-    )
+    network = Network.of(model, channels, quality, threads, max_memory, device, strength)
+    planned = PlannedPage.of(page, sigma, request, dtype=check_float(dtype))
+    denoised, findings = denoise_page(planned, network, stoppable(progress), error=error)
     for message in warnings_of(findings.plan, given=isinstance(noise, Noise)):
         warnings.warn(message, stacklevel=2)
     return denoised if findings.error is None else (denoised, findings.error)

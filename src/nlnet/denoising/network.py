@@ -15,7 +15,7 @@ from nlnet.engine.memory import usable
 from nlnet.engine.network import EngineNetwork
 from nlnet.engine.removal import Elsewhere, Part, Removal
 from nlnet.errors import InputError
-from nlnet.inputs import check_count
+from nlnet.inputs import Shares, Strength, check_count, check_strength
 from nlnet.model.loading import ModelLike, check_quality, choose_model
 from nlnet.model.model import Model
 from nlnet.network.block import prepare, prepare_blank
@@ -48,7 +48,7 @@ class Network:
     box : (low, high) or None
         Values that the result is kept in.
     strength : (luma, chroma)
-        How much of the noise is removed.
+        How much of the noise is removed, from 0 to 2 times.
     """
 
     choose: Callable[[float], Model]
@@ -58,7 +58,7 @@ class Network:
     span: float = 255.0
     black: float = 0.0
     box: Box | None = None
-    strength: tuple[float, float] = (1.0, 1.0)
+    strength: Shares = (1.0, 1.0)
 
     @classmethod
     def of(
@@ -69,13 +69,24 @@ class Network:
         threads: int | None,
         max_memory: int | None,
         device: str,
+        strength: Strength = 1.0,
     ) -> Network:
         """Return what runs the model that a user asks for; parameters as for `nlnet.denoise`."""
+        shares = check_strength(strength, channels)
         check_machine(threads, max_memory, device)
         check_quality(quality, model)
-        return cls(
-            lambda sigma: choose_model(model, channels, sigma, quality), threads, max_memory, device
-        )
+        choose = functools.partial(choose_model, model, channels, quality=quality)
+        return cls(choose, threads, max_memory, device, strength=shares)
+
+    @property
+    def is_refined(self) -> bool:
+        """Whether a refinement follows the stages: its results have other errors."""
+        return self.choose(25.0).refinement is not None
+
+    def unblended(self) -> Network:
+        """Return the network whose result is to be blended: it removes all noise, at least."""
+        luma, chroma = self.strength
+        return dataclasses.replace(self, strength=(max(luma, 1.0), max(chroma, 1.0)))
 
     def model_for(self, sigma: float) -> Model:
         """Return the model for white noise of the image."""

@@ -17,7 +17,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.hot_pixels import fill_hot_pixels, hot_pixels_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.plan import Plan, Request, make_plan
-from nlnet.denoising.removal import Shares, denoise_planes, used_shares
+from nlnet.denoising.removal import denoise_planes
 from nlnet.denoising.sigma_map import SigmaMap, is_map, read_map
 from nlnet.engine.estimates import sampled_pages
 from nlnet.errors import InputError
@@ -52,62 +52,95 @@ class PageFindings:
     error: Array | None = None
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlannedPage:
+    """A page, what is done about its noise, and the map of its sigma if there is one."""
+
+    page: Planes
+    plan: Plan
+    sigma_map: SigmaMap | None = None
+    hot: int = 0
+    """Number of its hot and dead pixels that were filled, of all channels."""
+
+    @classmethod
+    def of(
+        cls,
+        page: Planes,
+        sigma: float | npt.ArrayLike | None,
+        request: Request,
+        common: Plan | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> PlannedPage:
+        """Decide how to denoise a page, and fill its hot pixels if that is asked for.
+
+        Parameters
+        ----------
+        page : Planes
+            The page.
+        sigma : float, array or None
+            Standard deviation of its noise, or a map of it, as for `nlnet.denoise`.
+        request : Request
+            What else the user says about it.
+        common : Plan, optional
+            The plan of all pages of a stack together.
+        dtype : dtype, optional
+            That of the result, if it is another than the page's.
+
+        Raises
+        ------
+        InputError
+            As `nlnet.denoise`.
+        """
+        plan, sigma_map = plan_page(page, sigma, request, common)
+        count = 0
+        if request.hot_pixels:
+            hot = hot_pixels_of(page.planes, plan.noise)
+            page = dataclasses.replace(page, planes=fill_hot_pixels(page.planes, hot))
+            count = int(np.count_nonzero(hot))
+        return cls(page.cast(dtype), plan, sigma_map, count)
+
+    def part(self, region: tuple[slice, slice]) -> PlannedPage | None:
+        """Return some rows and columns of it; None if all of them are left out."""
+        page, sigma_map = self.page.part(region), self.sigma_map
+        if sigma_map is not None:
+            sigma_map = dataclasses.replace(sigma_map, values=sigma_map.values[region])
+        return None if page is None else PlannedPage(page, self.plan, sigma_map)
+
+    def findings(self, models: tuple[str, ...] = (), error: Array | None = None) -> PageFindings:
+        """Return what there is to say about it once it is denoised."""
+        return PageFindings(self.plan, models, self.page.left_out, self.hot, error)
+
+
 def denoise_page(
-    page: Planes,
-    sigma: float | npt.ArrayLike | None,
-    request: Request,
-    shares: Shares,
-    network: Network,
-    report: Report,
-    common: Plan | None = None,
-    dtype: np.dtype[Any] | None = None,
+    found: PlannedPage, network: Network, report: Report, *, error: bool = False
 ) -> tuple[Array, PageFindings]:
     """Return the denoised image, of the kind that the page was, and what was found.
 
     Parameters
     ----------
-    page : Planes
+    found : PlannedPage
         The page.
-    sigma : float, array or None
-        Standard deviation of its noise, or a map of it, as for `nlnet.denoise`.
-    request : Request
-        What else the user says about it.
-    shares, network, report
+    network, report
         As for `denoise_planes`.
-    common : Plan, optional
-        The plan of all pages of a stack together.
-    dtype : dtype, optional
-        That of the result, if it is another than the page's.
+    error : bool
+        Whether to find the standard deviation of the error of every pixel, too.
 
     Raises
     ------
     InputError, ModelError, Cancelled
         As `nlnet.denoise`.
     """
-    plan, sigma_map = plan_page(page, sigma, request, common)
-    page, hot = without_hot_pixels(page, plan, request)
-    page = page.cast(dtype)
-    unblended = page.planes.astype(np.float32) if request.error else None
+    page, plan, sigma_map = found.page, found.plan, found.sigma_map
+    unblended = page.planes.astype(np.float32) if error else None
     restored, models = denoise_planes(
-        page.planes, plan, shares, network, report, sigma_map=sigma_map, unblended=unblended
+        page.planes, plan, network, report, sigma_map=sigma_map, unblended=unblended
     )
-    error = None
+    errors = None
     if unblended is not None:
         from nlnet.denoising.error_maps import error_map
 
-        used = used_shares(shares, plan.noise)
-        planes = error_map(page.planes, unblended, plan, used, sigma_map, network)
-        error = page.like(planes)
-    return page.put_back(restored), PageFindings(plan, models, page.left_out, hot, error)
-
-
-def without_hot_pixels(page: Planes, plan: Plan, request: Request) -> tuple[Planes, int]:
-    """Return a page whose hot pixels are filled, if that is asked for, and how many there are."""
-    if not request.hot_pixels:
-        return page, 0
-    hot = hot_pixels_of(page.planes, plan.noise)
-    filled = fill_hot_pixels(page.planes, hot)
-    return dataclasses.replace(page, planes=filled), int(np.count_nonzero(hot))
+        errors = page.like(error_map(page.planes, unblended, plan, sigma_map, network))
+    return page.put_back(restored), found.findings(models, errors)
 
 
 def plan_page(
@@ -116,7 +149,7 @@ def plan_page(
     request: Request,
     common: Plan | None = None,
 ) -> tuple[Plan, SigmaMap | None]:
-    """Decide how to denoise a page; parameters as for `denoise_page`."""
+    """Decide how to denoise a page; parameters as for `PlannedPage.of`."""
     sample = Sample.of(page.planes)
     sigma_map = None
     given: float | tuple[float, float] | None

@@ -4,8 +4,6 @@ Arrays of many images and files of many pages share it. They only say how a page
 errors call it, and what is known about its noise.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -14,10 +12,8 @@ import numpy as np
 
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import PageFindings, denoise_page, plan_together
+from nlnet.denoising.page import PageFindings, PlannedPage, denoise_page, plan_together
 from nlnet.denoising.plan import Plan, Request
-from nlnet.denoising.removal import Shares
-from nlnet.denoising.series_pages import PlannedPage
 from nlnet.denoising.series_windows import denoise_in_windows
 from nlnet.errors import about
 from nlnet.masks import Planes
@@ -41,8 +37,10 @@ class PageLoop(abc.ABC, Generic[Page]):
         Size of every page.
     groups : array of int
         For every page, the number of the group of pages that have their noise in common.
-    request, shares, network, dtype
-        As for `nlnet.denoising.page.denoise_page`.
+    request, dtype
+        As for `nlnet.denoising.page.PlannedPage.of`.
+    network : Network
+        What removes the noise.
     """
 
     def __init__(
@@ -50,12 +48,11 @@ class PageLoop(abc.ABC, Generic[Page]):
         size: tuple[int, int],
         groups: Array,
         request: Request,
-        shares: Shares,
         network: Network,
         dtype: np.dtype[Any] | None,
     ) -> None:
         self.groups, self.request = groups.ravel(), request
-        self._size, self._dtype, self._asked = size, dtype, (shares, network)
+        self._size, self._dtype, self._network = size, dtype, network
         self._plans: dict[int, Plan] = {}
 
     @abc.abstractmethod
@@ -74,22 +71,18 @@ class PageLoop(abc.ABC, Generic[Page]):
         self, series: Sequence[Sequence[int]] | None, report: Report
     ) -> Iterator[Denoised[Page]]:
         """Denoise every page by itself, or along each of some series."""
-        if series is None:
-            yield from self._alone(report)
-        for place, numbers in enumerate(series or ()):
-            yield from self.along(numbers, one_of(report, place, len(series or ())))
-
-    def _alone(self, report: Report) -> Iterator[Denoised[Page]]:
-        count = len(self.groups)
-        for number in range(count):
-            common = self.common(number)
-            page, planes = self.read(number)
-            assert planes is not None
-            with about(self.name_of(number)):
-                asked = self.sigma_of(number, planes), self.request, *self._asked
-                part = one_of(report, number, count)
-                image, found = denoise_page(planes, *asked, part, common, self._dtype)
-            yield number, page, image, found
+        count = len(self.groups) if series is None else len(series)
+        for place in range(count):
+            part = one_of(report, place, count)
+            if series is not None:
+                yield from self.along(series[place], part)
+                continue
+            self.common(place)  # before the page itself is in memory
+            page, found = self._planned(place)
+            assert found is not None
+            with about(self.name_of(place)):
+                done = denoise_page(found, self._network, part, error=self.request.error)
+            yield place, page, *done
 
     def along(
         self, numbers: Sequence[int], report: Report, wanted: Collection[int] | None = None
@@ -98,24 +91,26 @@ class PageLoop(abc.ABC, Generic[Page]):
         kept: dict[int, Page] = {}
 
         def planned(place: int) -> PlannedPage | None:
-            number = numbers[place]
-            kept[place], planes = self.read(number)
-            if planes is None:
-                return None
-            common = self.common(number)
-            with about(self.name_of(number)):
-                asked = self.sigma_of(number, planes), self.request, common
-                return PlannedPage.of(planes, *asked, self._dtype)
+            kept[place], found = self._planned(numbers[place])
+            return found
 
         chosen = [at for at, number in enumerate(numbers) if wanted is None or number in wanted]
         count = len(numbers)
-        done = denoise_in_windows(self._size, count, planned, *self._asked, report, chosen)
-        for place, plan, image in done:
-            found = None
-            if plan is not None and image is not None:
-                found = PageFindings(plan.plan, (), plan.page.left_out, plan.hot)
-            yield numbers[place], kept[place], image, found
+        done = denoise_in_windows(self._size, count, planned, self._network, report, chosen)
+        for place, found, image in done:
+            told = None if image is None or found is None else found.findings()
+            yield numbers[place], kept[place], image, told
             kept = {at: each for at, each in kept.items() if at > place}
+
+    def _planned(self, number: int) -> tuple[Page, PlannedPage | None]:
+        """Return a page, and what is to be done about it; None if it is missing in a series."""
+        page, planes = self.read(number)
+        if planes is None:
+            return page, None
+        common = self.common(number)
+        with about(self.name_of(number)):
+            asked = self.sigma_of(number, planes), self.request, common, self._dtype
+            return page, PlannedPage.of(planes, *asked)
 
     def common(self, number: int) -> Plan | None:
         """Return what is decided for all pages that have their noise in common with a page."""

@@ -1,7 +1,5 @@
 """What users say about the noise of many pages, checked before any page is read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias

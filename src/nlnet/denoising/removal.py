@@ -5,12 +5,8 @@ The engine removes white noise, noise that depends on the brightness, and camera
 (`nlnet.denoising.sigma_map`).
 """
 
-from __future__ import annotations
-
 import dataclasses
-import numbers
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +17,7 @@ from nlnet.denoising.plan import Plan
 from nlnet.denoising.sigma_map import SigmaMap, remove_varying
 from nlnet.engine import planes
 from nlnet.engine.removal import Part
-from nlnet.errors import InputError
+from nlnet.inputs import Shares
 from nlnet.noise.record import Noise
 from nlnet.noise.stabilisation import engine_noise
 from nlnet.progress import Report
@@ -30,7 +26,6 @@ from nlnet.progress import Report
 def denoise_planes(
     planes: Array,
     plan: Plan,
-    shares: Shares,
     network: Network,
     report: Report,
     *,
@@ -48,10 +43,8 @@ def denoise_planes(
         The image, in its own dtype and units.
     plan : Plan
         What to do, in the same units.
-    shares : (luma, chroma)
-        How much of the noise is removed.
     network : Network
-        What removes it.
+        What removes it, and how much of it.
     report : callable
         Called with the share of the work done; an exception it raises stops the work.
     part : Part, optional
@@ -67,9 +60,8 @@ def denoise_planes(
     restored = np.empty_like(planes)
     network = dataclasses.replace(network, span=plan.span, black=plan.black, box=plan.box)
     if sigma_map is None and unblended is None:
-        network = dataclasses.replace(network, strength=shares)
         return restored, network.remove(planes, plan.noise, restored, report, part)
-    used = used_shares(shares, plan.noise)
+    used = used_shares(network, plan.noise)
 
     def write(first: int, rows: FloatArray) -> None:
         here = slice(first, first + rows.shape[1])
@@ -78,17 +70,16 @@ def denoise_planes(
         restored[:, here] = to_dtype(blend(planes[:, here], rows, used), restored.dtype)
 
     # More noise than there is may be removed, but nothing is blended yet.
-    factors = max(shares[0], 1.0), max(shares[1], 1.0)
-    network = dataclasses.replace(network, strength=factors)
+    network = network.unblended()
     if sigma_map is not None:
         return restored, remove_varying(planes, write, sigma_map, network, report)
     sure = dataclasses.replace(plan.noise, certainty=1.0)
     return restored, network.remove(planes, sure, write, report, part)
 
 
-def used_shares(shares: Shares, noise: Noise) -> Shares:
+def used_shares(network: Network, noise: Noise) -> Shares:
     """Return the shares of what networks remove that are taken from the image, up to 1."""
-    return engine_noise(noise).shares(shares)
+    return engine_noise(noise).shares(network.strength)
 
 
 def to_dtype(rows: FloatArray, dtype: np.dtype[Any]) -> Array:
@@ -98,50 +89,6 @@ def to_dtype(rows: FloatArray, dtype: np.dtype[Any]) -> Array:
         # In float64, which holds the limits of 32-bit integers exactly.
         rows = np.clip(np.rint(rows, dtype=np.float64), limits.min, limits.max)
     return rows.astype(dtype)
-
-
-Strength: TypeAlias = float | Sequence[float]
-"""One share for all, or a pair for luma and chroma."""
-
-Shares: TypeAlias = tuple[float, float]
-
-MOST = 2
-"""More is never removed: twice the noise takes most of an image's fine detail."""
-
-
-def check_strength(strength: Strength, channels: int) -> Shares:
-    """Return the shares for luma and chroma.
-
-    Raises
-    ------
-    InputError
-        If they are not from 0 to 2, or there is a pair but no color.
-
-    Examples
-    --------
-    >>> check_strength(0.5, channels=1)
-    (0.5, 0.5)
-    """
-    given = _shares(strength)
-    for share in given:
-        if not 0 <= share <= MOST:
-            raise InputError(f"strength is {share:g}, but must be from 0 to {MOST}.")
-    if channels == 1 and len(given) == 2:
-        raise InputError("strength is a pair for luma and chroma, but the image is grayscale.")
-    return given[0], given[-1]
-
-
-def _shares(strength: object) -> tuple[float, ...]:
-    """Return the one number or the pair that is given."""
-    several = isinstance(strength, (Sequence, np.ndarray)) and not isinstance(strength, str)
-    given = tuple(np.atleast_1d(np.asarray(strength, object))) if several else (strength,)
-    real = all(isinstance(share, numbers.Real) and not isinstance(share, bool) for share in given)
-    if not real or len(given) != 1 + several:
-        raise InputError(
-            f"strength is {strength!r}, but must be a number from 0 to {MOST}, or a pair of them "
-            "for luma and chroma."
-        )
-    return tuple(map(float, given))
 
 
 def blend(noisy: Array, denoised: FloatArray, shares: Shares) -> FloatArray:

@@ -8,8 +8,6 @@ cut a page comes out as by itself.
 All pages are in units of their noise, whose standard deviation is 1.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,27 +1,21 @@
 """Denoising the pages of a series: to units of their noise, merged, denoised, and back."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import plan_page, without_hot_pixels
-from nlnet.denoising.plan import Plan, Request
-from nlnet.denoising.removal import Shares, blend, denoise_planes, to_dtype
+from nlnet.denoising.page import PlannedPage
+from nlnet.denoising.plan import Plan
+from nlnet.denoising.removal import blend, denoise_planes, to_dtype
 from nlnet.denoising.series import MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.series import Plane
-from nlnet.masks import Planes
-from nlnet.noise.camera import Camera
-from nlnet.noise.record import Noise, Photon
-from nlnet.noise.stabilisation import Stabiliser
+from nlnet.noise.record import Camera, Noise, Photon
+from nlnet.noise.stabilisation import Stabiliser, even_out
 from nlnet.progress import Report, ignore, one_of
 
 _BASE = 16
@@ -35,42 +29,9 @@ _DARK = 4
 """Photons, read noise included, below which the Anscombe transform makes noise weaker than 1."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PlannedPage:
-    """A page, what is done about its noise, and the map of its sigma if there is one."""
-
-    page: Planes
-    plan: Plan
-    sigma_map: SigmaMap | None = None
-    hot: int = 0
-    """Number of its hot and dead pixels that were filled."""
-
-    @classmethod
-    def of(
-        cls,
-        page: Planes,
-        sigma: float | npt.ArrayLike | None,
-        request: Request,
-        common: Plan | None,
-        dtype: np.dtype[Any] | None,
-    ) -> PlannedPage:
-        """Decide how to denoise a page; parameters as for `nlnet.denoising.page.denoise_page`."""
-        plan, sigma_map = plan_page(page, sigma, request, common)
-        page, hot = without_hot_pixels(page, plan, request)
-        return cls(page.cast(dtype), plan, sigma_map, hot)
-
-    def part(self, region: tuple[slice, slice]) -> PlannedPage | None:
-        """Return some rows and columns of it; None if all of them are left out."""
-        page, sigma_map = self.page.part(region), self.sigma_map
-        if sigma_map is not None:
-            sigma_map = dataclasses.replace(sigma_map, values=sigma_map.values[region])
-        return None if page is None else PlannedPage(page, self.plan, sigma_map)
-
-
 def denoise_series(
     count: int,
     read: Callable[[int], PlannedPage | None],
-    shares: Shares,
     network: Network,
     report: Report,
     wanted: Sequence[int] | None = None,
@@ -83,7 +44,7 @@ def denoise_series(
         Number of pages.
     read : callable
         Called once for each page, in order; None for one that is missing.
-    shares, network, report
+    network, report
         As for `nlnet.denoising.removal.denoise_planes`.
     wanted : sequence of int, optional
         The numbers of the pages to denoise, in order; all by default.
@@ -100,7 +61,7 @@ def denoise_series(
         found, image = planned[number], None
         if merged is not None and found is not None:
             part = one_of(report, done, len(chosen))
-            image = found.page.put_back(_remove_left(found, merged, shares, network, part))
+            image = found.page.put_back(_remove_left(found, merged, network, part))
         yield number, found, image
         planned = {each: page for each, page in planned.items() if each > number}
         report((done + 1) / len(chosen))
@@ -115,21 +76,20 @@ def _in_units(found: PlannedPage, network: Network) -> Page:
         if given is not None and unit is not None:
             values = np.asarray(_map(found))
             given = SigmaMap(values, given.low / unit, given.high / unit)
-        whole = 1.0, 1.0
-        guide, _ = denoise_planes(noisy, _unit_plan(found), whole, network, ignore, sigma_map=given)
+        whole = dataclasses.replace(network, strength=(1.0, 1.0))
+        guide, _ = denoise_planes(noisy, _unit_plan(found), whole, ignore, sigma_map=given)
     return Page(noisy, guide, found.page.hidden, _spread(found), _even_from(found))
 
 
-def _remove_left(
-    found: PlannedPage, merged: MergedPage, shares: Shares, network: Network, report: Report
-) -> Array:
+def _remove_left(found: PlannedPage, merged: MergedPage, network: Network, report: Report) -> Array:
     """Remove the noise that is left after merging, and return the page in its own units."""
     planes, plan = found.page.planes, found.plan
     if plan.idle:
         return planes.copy()
-    more = max(shares[0], 1.0), max(shares[1], 1.0)
+    whole = network.unblended()
     # Where hardly anything was averaged, the page by itself is the better result.
-    alone = np.clip((merged.left - _ALONE) / (1 - _ALONE), 0, 1) if more == (1, 1) else 0.0
+    averaged = np.clip((merged.left - _ALONE) / (1 - _ALONE), 0, 1)
+    alone = averaged if whole.strength == (1, 1) else 0.0
     denoised = merged.guide
     if np.min(alone) < 1:
         left = np.asarray(merged.left * _map(found), np.float32)
@@ -137,13 +97,12 @@ def _remove_left(
         gains = np.float32(typical) / left
         base = local_means(merged.noisy)
         even = base + (merged.noisy - base) * gains
-        unit = _unit_plan(found, typical)
-        denoised, _ = denoise_planes(even, unit, more, network, report)
+        denoised, _ = denoise_planes(even, _unit_plan(found, typical), whole, report)
         denoised = alone * merged.guide + (1 - alone) * (base + (denoised - base) / gains)
     back = _inverse(found, denoised)
     if plan.box is not None:
         back = np.clip(back, *plan.box)
-    return to_dtype(blend(planes, back, shares), planes.dtype)
+    return to_dtype(blend(planes, back, network.strength), planes.dtype)
 
 
 def _unit_plan(found: PlannedPage, factor: float = 1.0) -> Plan:
@@ -196,21 +155,14 @@ def _forward(found: PlannedPage) -> Plane:
         return np.ascontiguousarray(planes, np.float32)
     if unit is not None:
         return np.ascontiguousarray(np.multiply(planes, 1 / unit, dtype=np.float32))
-    ways = zip(_stabilisers(found), planes, strict=True)
-    return np.stack([way.forward(plane) for way, plane in ways]).astype(np.float32)
+    return even_out(planes, found.plan.noise).astype(np.float32)
 
 
 def _inverse(found: PlannedPage, planes: FloatArray) -> FloatArray:
     unit = _unit(found)
     if unit is not None:
         return np.asarray(planes * np.float32(unit))
-    ways = zip(_stabilisers(found), planes, strict=True)
-    return np.stack([way.inverse(plane) for way, plane in ways])
-
-
-def _stabilisers(found: PlannedPage) -> list[Stabiliser]:
-    levels = found.plan.noise.levels
-    return [Stabiliser(level) for level in levels] * (len(found.page.planes) // len(levels))
+    return even_out(planes, found.plan.noise, inverse=True)
 
 
 def local_means(planes: FloatArray) -> FloatArray:

@@ -4,16 +4,14 @@ Motion and brightness are estimated for each window, and so are the same whereve
 task that sees one window and what is around it has the result of the whole series in memory.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
-from nlnet.denoising.removal import Shares
+from nlnet.denoising.page import PlannedPage
 from nlnet.denoising.series import REACH
-from nlnet.denoising.series_pages import PlannedPage, denoise_series
+from nlnet.denoising.series_pages import denoise_series
 from nlnet.progress import Report, ignore
 
 _WINDOW = 4096
@@ -42,7 +40,6 @@ def denoise_in_windows(
     size: tuple[int, int],
     count: int,
     read: Callable[[int], PlannedPage | None],
-    shares: Shares,
     network: Network,
     report: Report,
     wanted: Sequence[int] | None = None,
@@ -50,7 +47,7 @@ def denoise_in_windows(
     """Yield what `denoise_series` yields, for pages of any size."""
     windows = list(itertools.product(*map(_windows, size)))
     if len(windows) == 1:
-        yield from denoise_series(count, read, shares, network, report, wanted)
+        yield from denoise_series(count, read, network, report, wanted)
         return
     pages: dict[int, PlannedPage | None] = {}
 
@@ -70,7 +67,7 @@ def denoise_in_windows(
 
         # All windows advance together: the last one tells how far the pages are.
         told = report if at + 1 == len(windows) else ignore
-        return denoise_series(count, read_part, shares, network, told, wanted)
+        return denoise_series(count, read_part, network, told, wanted)
 
     for results in zip(*map(parts, range(len(windows))), strict=True):
         number = results[0][0]

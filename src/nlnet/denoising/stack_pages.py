@@ -1,7 +1,5 @@
 """The pages of an array of images, read one at a time, and what they become."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Arrays of many images, as viewers and microscopes hold them: denoised page by page."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -21,9 +19,8 @@ from nlnet.denoising.pages import (
     split_sigma,
 )
 from nlnet.denoising.plan import Request
-from nlnet.denoising.removal import Strength, check_strength
 from nlnet.denoising.stack_pages import StackPages, map_of, names_of_axes
-from nlnet.inputs import check_float
+from nlnet.inputs import Strength, check_float
 from nlnet.masks import Planes
 from nlnet.model.loading import AUTO, ModelLike
 from nlnet.noise.record import Noise
@@ -137,11 +134,10 @@ def denoise_stack(
     for each in (*sigmas.ravel(), maps):
         request.check(each, pages.data.dtype)
     groups = groups_of_pages(pages.shape, noise_axis, per_page=per_page or maps is not None)
-    network = Network.of(model, pages.channels, quality, threads, max_memory, device)
-    shares = check_strength(strength, pages.channels)
+    network = Network.of(model, pages.channels, quality, threads, max_memory, device, strength)
     report = stoppable(progress)
     axis = None if along is None else find_axis(along, pages.shape, names_of_axes(stack))
-    asked = groups, request, shares, network, result_dtype
+    asked = groups, request, network, result_dtype
     loop = _StackLoop(pages, sigmas, maps, axis is not None, *asked)
     series = None if axis is None else series_of_pages(pages.shape, axis)
     plans = []

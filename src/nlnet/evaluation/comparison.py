@@ -1,7 +1,5 @@
 """Comparing images side by side: before and after, or results with the clean image."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Sets of clean images: listing and reading the files of a folder."""
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 import os

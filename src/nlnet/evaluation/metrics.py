@@ -1,7 +1,5 @@
 """How far an image is from the clean one: PSNR and SSIM."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

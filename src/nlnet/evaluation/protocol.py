@@ -5,8 +5,6 @@ clipped nor rounded. PSNR and SSIM are those of the output clipped to [0, 255], 
 are warm: the first image is denoised once before the clock starts.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import time

@@ -13,7 +13,6 @@ from nlnet.denoising.page import PageFindings
 from nlnet.denoising.page_loop import PageLoop
 from nlnet.denoising.pages import groups_of_pages
 from nlnet.denoising.plan import Plan, Request
-from nlnet.denoising.removal import check_strength
 from nlnet.errors import InputError, about
 from nlnet.files.series import series_of_file
 from nlnet.files.settings import FileSigma, Settings, page_mask, page_sigmas
@@ -73,7 +72,7 @@ class PageWork(PageLoop[ImageFile]):
     ) -> None:
         self._pages, self._first = pages, pages[0]
         self._settings, self._names = settings, names
-        channels, leading = self._first.channels, self._first.leading
+        leading = self._first.leading
         request = Request(
             settings.noise,
             settings.data_range or self._first.data_range,
@@ -86,9 +85,8 @@ class PageWork(PageLoop[ImageFile]):
             self._sigmas = sigmas_of_pages(settings.sigma, len(pages))
             groups = groups_of_pages(leading, settings.noise_axis, per_page=each)
         height, width = self._first.pixels.shape[:2]
-        shares = check_strength(settings.strength_for(channels), channels)
         dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
-        super().__init__((height, width), groups, request, shares, network, dtype)
+        super().__init__((height, width), groups, request, network, dtype)
 
     def look(self) -> Iterator[tuple[int, Plan, int]]:
         """Yield what is found in pages that have their noise in common, without denoising them.

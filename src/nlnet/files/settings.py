@@ -12,10 +12,10 @@ from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.network import Network, check_machine
 from nlnet.denoising.plan import check_request
-from nlnet.denoising.removal import Strength
 from nlnet.errors import InputError
 from nlnet.images import MAX_PIXELS, ImageFile, WritingOptions, read_pages
 from nlnet.images.writing import PLAIN
+from nlnet.inputs import Strength
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO, ModelLike, check_quality, select_model
 from nlnet.noise.record import Noise
@@ -101,7 +101,8 @@ class Settings:
     def network(self, channels: int, model: ModelLike | None = None) -> Network:
         """Return what removes noise from images of so many channels, maybe with another model."""
         machine = self.threads, self.max_memory, self.device
-        return Network.of(model or self.model, channels, self.quality, *machine)
+        strength = self.strength_for(channels)
+        return Network.of(model or self.model, channels, self.quality, *machine, strength)
 
     def strength_for(self, channels: int) -> Strength:
         """Return the strength for images of so many channels; gray ones take the first of two."""

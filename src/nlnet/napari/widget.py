@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from nlnet.defaults import QUALITIES
-from nlnet.denoising.removal import MOST
 from nlnet.errors import Cancelled
+from nlnet.inputs import MOST_STRENGTH
 
 if TYPE_CHECKING:
     import napari
@@ -52,7 +52,7 @@ class _Widget:
         )
         self.noise = widgets.ComboBox(label="noise", choices=list(_NOISES))
         self.sigma = number("sigma", "Standard deviation in the layer's units; 0 to estimate it.")
-        self.strength = number("strength", "1 removes what was found.", 1, MOST)
+        self.strength = number("strength", "1 removes what was found.", 1, MOST_STRENGTH)
         self.quality = widgets.ComboBox(label="quality", choices=QUALITIES)
         self.white = number("data range", "The value of white; 0 for that of the layer's type.")
         self.along = widgets.ComboBox(

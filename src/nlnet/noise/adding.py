@@ -1,7 +1,5 @@
 """Noise for experiments: white, Gaussian, and reproducible from its seed."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ The engine does it, from a sample of the image and with the eye that is part of 
 ``engine/src/estimates``, where ``decisions.h`` has every number that decides.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 from collections.abc import Mapping
@@ -21,9 +19,8 @@ from nlnet.masks import read_planes
 from nlnet.network.block import prepare_eye
 from nlnet.network.eye import Eye, EyeConfig
 from nlnet.network.layers import Layer
-from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Noise, NoNoise, Photon, White, check_kind
+from nlnet.noise.record import Camera, Noise, NoNoise, Photon, White, check_kind
 from nlnet.noise.sample import Sample, check_size
 
 

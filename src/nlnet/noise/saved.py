@@ -1,7 +1,5 @@
 """Records of noise as JSON: what is written today, and what earlier versions wrote."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from nlnet.errors import InputError
-from nlnet.noise.camera import Camera
 from nlnet.noise.levels import AnyLevel, Level, Nodes
-from nlnet.noise.record import Curve, Noise, NoNoise, Photon, White
+from nlnet.noise.record import Camera, Curve, Noise, NoNoise, Photon, White
 
 _FORMAT = 2
 

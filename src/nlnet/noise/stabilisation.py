@@ -6,13 +6,12 @@ integral of 1 / sigma over the brightness. The engine computes them
 (``engine/src/removal/anscombe_rows.h``).
 """
 
-from __future__ import annotations
+import numpy as np
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.engine.noise import EngineLevel, EngineNoise
-from nlnet.noise.camera import Camera
 from nlnet.noise.levels import AnyLevel, Nodes
-from nlnet.noise.record import Noise
+from nlnet.noise.record import Camera, Noise
 
 
 class Stabiliser:
@@ -52,6 +51,13 @@ class Stabiliser:
     def inverse(self, values: FloatArray) -> FloatArray:
         """Return the values whose noisy versions have these means after the transform."""
         return self.level.turn(values, inverse=True)
+
+
+def even_out(planes: Array, noise: Noise, *, inverse: bool = False) -> FloatArray:
+    """Return (C, H, W) planes after the transforms of their levels, or turn such planes back."""
+    ways = [Stabiliser(level) for level in noise.levels] * (len(planes) // len(noise.levels))
+    turned = zip(ways, planes, strict=True)
+    return np.stack([way.level.turn(plane, inverse=inverse) for way, plane in turned])
 
 
 def engine_noise(noise: Noise) -> EngineNoise:

@@ -1,7 +1,5 @@
 """What all figures share: the colors of their curves, their style, and how they are written."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What a model has learned, stage by stage: filters, psi, potentials and group weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """Figures of the noise of images: its strength over the brightness, and its spectrum."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 

@@ -24,8 +24,8 @@ from nlnet.denoising.devices import CPU
 from nlnet.denoising.hot_pixels import fill_hot_pixels, find_hot_pixels
 from nlnet.denoising.image import stoppable
 from nlnet.denoising.network import Network, check_machine
-from nlnet.denoising.removal import Shares, Strength, check_strength
 from nlnet.errors import InputError
+from nlnet.inputs import Shares, Strength, check_strength
 from nlnet.model.loading import AUTO, check_quality
 from nlnet.noise.levels import Level
 from nlnet.noise.record import White

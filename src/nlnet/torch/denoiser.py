@@ -1,7 +1,5 @@
 """The denoiser as reconstruction loops want it: ``denoiser(x, sigma)`` on batches from 0 to 1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The engine as an autograd function: a run of stages forward, Appendix A backward."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -218,10 +218,6 @@ class NLNet(nn.Module):
             for place in range(max(1, len(self.sigmas)))
         )
 
-    def export_refinement(self) -> Refinement | None:
-        """Return the present values of the refinement, if there is one."""
-        return None if self.refinement is None else self.refinement.export()
-
     def _uses_engine(self, like: Tensor) -> bool:
         return self.backend == "engine" or (self.backend == "auto" and like.device.type == "cpu")
 

@@ -5,8 +5,6 @@ convolve with the filters, gather and sum the group's features, psi, and the tra
 reverse.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@
 ``engine/src/convolutions``.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A pixel's result depends on a neighbourhood only. So a tile is computed with a m
 gives the same result as the whole image, up to the order of sums.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

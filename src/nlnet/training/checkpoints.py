@@ -1,7 +1,5 @@
 """Checkpoints: everything that a run needs to continue as if it had never stopped."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 from pathlib import Path
@@ -13,7 +11,6 @@ from nlnet.atomic import write_atomically
 from nlnet.errors import ModelError, NLNetError, trying
 from nlnet.model.loading import select_model
 from nlnet.network.refinement import REFERENCE_SIGMA
-from nlnet.training.pictures import Pictures
 from nlnet.training.settings import PhaseSettings, TrainingSettings, settings_from_mapping
 
 FILE_NAME = "checkpoint.pt"
@@ -96,45 +93,6 @@ _UNITS = {"adam": "epochs of Adam", "lbfgs": "iterations of L-BFGS", "muon": "ep
 
 _FACTS = ("recipe", "data", "seconds", "megapixels")
 """What is told of a model that another one begins with."""
-
-
-def describe(
-    settings: TrainingSettings,
-    pictures: Pictures,
-    progress: RunProgress,
-    *,
-    best: str,
-    commit: str | None,
-) -> dict[str, Any]:
-    """Return the provenance of a model.
-
-    Parameters
-    ----------
-    settings : TrainingSettings
-        The recipe.
-    pictures : Pictures
-        Images trained on and validated on.
-    progress : RunProgress
-        How far the run has come.
-    best : str
-        Phase and epoch that the model is from.
-    commit : str or None
-        Commit of the code that trained it.
-    """
-    source = settings.data.source or "images of the user"
-    return {
-        "recipe": summarize(settings),
-        "settings": settings.to_mapping(),
-        "data": f"{source}, {len(pictures.training)} images",
-        "data_terms": settings.data.terms or "not stated",
-        "selection": f"the best on {len(pictures.validation)} validation images, after {best}",
-        "seed": settings.seed,
-        "seconds": round(progress.seconds),
-        "megapixels": round(progress.pixels / 1e6, 3),
-        "earlier": progress.earlier,
-        "commit": commit,
-        "licence": settings.licence or "not stated",
-    }
 
 
 def earlier(settings: TrainingSettings) -> list[dict[str, Any]]:

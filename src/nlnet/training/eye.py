@@ -5,14 +5,11 @@ likelihood of a Laplace distribution), and the kind of the noise. A run that was
 where its last checkpoint is, beside the output.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +23,7 @@ from nlnet.engine.estimates import KINDS
 from nlnet.torch.refinement import EyeNet
 from nlnet.training.eye_data import (
     Batch,
+    Example,
     EyeSettings,
     draw_batch,
     example_sets,
@@ -53,11 +51,8 @@ def loss_of(
     Strengths told of pictures without noise count by `clean_weight`. With 0, the eye learns how
     strong the noise is *if* there is some; whether there is, the kinds say.
     """
-    values, spreads, logits = (
-        seen[:, :6],
-        seen[:, 6:12].clamp(*_SPREADS),
-        seen[:, 12 : 12 + len(KINDS)],
-    )
+    values, spreads = seen[:, :6], seen[:, 6:12].clamp(*_SPREADS)
+    logits = seen[:, 12 : 12 + len(KINDS)].mean((2, 3))
     wanted = torch.log2(1 + batch.strengths)
     error = (values - wanted).abs()
     likelihood = error * torch.exp(-spreads) + spreads
@@ -65,8 +60,8 @@ def loss_of(
     colors[batch.gray, 3:] = 0
     colors[batch.labels == 0] *= clean_weight
     local = (likelihood * colors).sum() / colors.sum()
-    kinds = functional.cross_entropy(logits.mean((2, 3)), batch.labels)
-    right = (logits.mean((2, 3)).argmax(1) == batch.labels).float().mean()
+    kinds = functional.cross_entropy(logits, batch.labels)
+    right = (logits.argmax(1) == batch.labels).float().mean()
     parts = {
         "error": ((error * colors).sum() / colors.sum()).item(),
         "likelihood": local.item(),
@@ -86,7 +81,10 @@ class Run:
         self._optimizer = torch.optim.AdamW(self.eye.parameters(), weight_decay=1e-4)
         self.done = 0
         if self._checkpoint.exists():
-            self._load(torch.load(self._checkpoint, weights_only=True))
+            state = torch.load(self._checkpoint, weights_only=True)
+            self.eye.load_state_dict(state["eye"])
+            self._optimizer.load_state_dict(state["optimizer"])
+            self.done = int(state["done"])
 
     @property
     def _checkpoint(self) -> Path:
@@ -99,26 +97,22 @@ class Run:
         validation = make_examples(self._folder, settings, _VALIDATION)
         fixed = [draw_batch(validation, settings, np.random.default_rng(n)) for n in range(8)]
         sets = example_sets(self._folder, settings, self.done // per_set)
-        with tqdm(total=settings.steps, initial=self.done, unit="step") as bar:
-            while self.done < settings.steps:
-                examples = next(sets)
-                for step in range(
-                    self.done, min(self.done - self.done % per_set + per_set, settings.steps)
-                ):
-                    rng = np.random.default_rng((settings.seed, 1, step))
-                    set_rate(self._optimizer, settings, step)
-                    parts = optimizer_step(
-                        self.eye,
-                        self._optimizer,
-                        draw_batch(examples, settings, rng),
-                        clean_weight=float(step < settings.clean_until),
-                    )
-                    self.done = step + 1
-                    bar.set_postfix(parts, refresh=False)
-                    bar.update()
-                    if self.done % _CHECKPOINT == 0:
-                        self._save()
-                        bar.write(f"{self.done} steps, validation: {self._validated(fixed)}")
+        examples: list[Example] = []
+        steps = range(self.done, settings.steps)
+        with tqdm(steps, initial=self.done, total=settings.steps, unit="step") as bar:
+            for step in bar:
+                if not examples or step % per_set == 0:
+                    examples = next(sets)
+                rng = np.random.default_rng((settings.seed, 1, step))
+                batch = draw_batch(examples, settings, rng)
+                set_rate(self._optimizer, settings, step)
+                clean_weight = float(step < settings.clean_until)
+                parts = optimizer_step(self.eye, self._optimizer, batch, clean_weight=clean_weight)
+                self.done = step + 1
+                bar.set_postfix(parts, refresh=False)
+                if self.done % _CHECKPOINT == 0:
+                    self._save()
+                    bar.write(f"{self.done} steps, validation: {self._validated(fixed)}")
         sets.close()
         write_atomically(self._out, self.packed())
 
@@ -127,17 +121,8 @@ class Run:
         return save({name: values.astype(np.float16) for name, values in self.eye.export().items()})
 
     def _save(self) -> None:
-        state = {
-            "eye": self.eye.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "done": self.done,
-        }
-        torch.save(state, self._checkpoint)
-
-    def _load(self, state: dict[str, Any]) -> None:
-        self.eye.load_state_dict(state["eye"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self.done = int(state["done"])
+        state = {"eye": self.eye.state_dict(), "optimizer": self._optimizer.state_dict()}
+        torch.save({**state, "done": self.done}, self._checkpoint)
 
     def _validated(self, fixed: Sequence[Batch]) -> str:
         with torch.no_grad():

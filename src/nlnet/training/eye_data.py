@@ -4,8 +4,6 @@ Half the power of the difference of the two is the power of the noise, and of no
 mosaic, an in-camera denoiser or an encoder does to the picture itself is the same in both.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Generator
 from concurrent.futures import Future, ProcessPoolExecutor

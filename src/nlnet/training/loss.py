@@ -1,7 +1,5 @@
 """The loss: negative PSNR."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Three optimizers behind one interface."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence

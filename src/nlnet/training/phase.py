@@ -4,8 +4,6 @@ The network is trained greedily first, one stage after the other, then all stage
 (`nlnet.training.stages`); a refinement follows (`nlnet.training.refinement`).
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """The images of a training run: reading them, and keeping those of the test sets out."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Progress of a run on the screen: a bar on a terminal, lines elsewhere."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

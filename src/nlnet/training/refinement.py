@@ -5,8 +5,6 @@ that are larger than what a step sees: pieces of them, turned and flipped. A set
 several epochs, while the next set is drawn.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A run from beginning to end, as ``nlnet train`` does it: recipe, images, folder, signals."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A training recipe: one strict TOML file per model."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator

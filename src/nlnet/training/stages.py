@@ -1,7 +1,5 @@
 """Training of the stages: greedily, one after the other, and then all of them jointly."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Where training begins: the standard start, or a simpler model or one for another noise level."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

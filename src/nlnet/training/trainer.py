@@ -6,8 +6,6 @@ All that is drawn at random follows from the seed and the place in the run, so a
 after any step continues to the same bits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time
@@ -20,7 +18,7 @@ from nlnet.evaluation.datasets import checkout_commit
 from nlnet.model.family import Family
 from nlnet.model.model import Model
 from nlnet.torch import NLNet
-from nlnet.training.checkpoints import Checkpoint, RunProgress, describe, earlier
+from nlnet.training.checkpoints import Checkpoint, RunProgress, earlier, summarize
 from nlnet.training.data import CropSource
 from nlnet.training.phase import Phase, Setup
 from nlnet.training.pictures import Pictures
@@ -193,15 +191,26 @@ class Trainer:
 
     def _export(self, phase: Phase, score: float) -> Model | Family:
         """Make a model of the present parameters."""
-        settings, sets = self._settings, self._network.export()
-        self._progress.seconds = self._elapsed()
-        best = f"epoch {self._progress.epoch} of phase {phase.title!r}"
-        provenance = describe(
-            settings, self._pictures, self._progress, best=best, commit=self._commit
-        )
+        settings, progress, sets = self._settings, self._progress, self._network.export()
+        pictures, source = self._pictures, settings.data.source or "images of the user"
+        best = f"epoch {progress.epoch} of phase {phase.title!r}"
+        provenance = {
+            "recipe": summarize(settings),
+            "settings": settings.to_mapping(),
+            "data": f"{source}, {len(pictures.training)} images",
+            "data_terms": settings.data.terms or "not stated",
+            "selection": f"the best on {len(pictures.validation)} validation images, after {best}",
+            "seed": settings.seed,
+            "seconds": round(self._elapsed()),
+            "megapixels": round(progress.pixels / 1e6, 3),
+            "earlier": progress.earlier,
+            "commit": self._commit,
+            "licence": settings.licence or "not stated",
+        }
         facts = (settings.name, provenance, {"validation_psnr": round(score, 4)})
         if settings.sigma is None:
-            refinement = self._network.export_refinement()
+            net = self._network.refinement
+            refinement = None if net is None else net.export()
             return Family(settings.network, settings.sigmas, sets, *facts, refinement)
         return Model(settings.network, sets[0], settings.sigma, *facts)
 

@@ -1,7 +1,5 @@
 """The application: its pages and its HTTP API, whose errors are sentences."""
 
-from __future__ import annotations
-
 import gc
 import importlib.resources
 import re
@@ -59,9 +57,9 @@ def create_app(service: Service, hosts: Sequence[str] | None = None) -> ASGIApp:
         redoc_url=None,
         lifespan=lifespan,
         responses=schema.PROBLEMS,
+        exception_handlers=dict.fromkeys(_PROBLEMS, _answer),
     )
     app.state.service = service
-    handle_problems(app)
     _add_api(app, service)
     _add_pages(app)
     # Around all of it: FastAPI's own middleware would not see the answers to unforeseen errors.
@@ -82,13 +80,13 @@ def _add_api(app: FastAPI, service: Service) -> None:
         summary="Remove the noise from an image",
         description=service.denoise.__doc__,
         response_class=Response,
-        responses={200: schema.denoised()},
+        responses={200: schema.DENOISED},
     )(denoise)
     uploads.post(
         "/api/preview",
         summary="Show an image",
         response_class=Response,
-        responses={200: schema.png()},
+        responses={200: schema.PNG},
     )(service.preview)
     app.include_router(uploads)
     summary = "Tell how far the work on an image is"
@@ -101,14 +99,8 @@ def _add_pages(app: FastAPI) -> None:
     assets = importlib.resources.files(fastapi_offline) / "static"
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     app.mount("/docs/assets", StaticFiles(directory=str(assets)), name="docs-assets")
-
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(_STATIC / "index.html")
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return FileResponse(_STATIC / "docs.html")
+    app.add_route("/", lambda _: FileResponse(_STATIC / "index.html"))
+    app.add_route("/docs", lambda _: FileResponse(_STATIC / "docs.html"))
 
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -158,10 +150,8 @@ def guarded(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def handle_problems(app: FastAPI) -> None:
-    """Let every error become an answer."""
-    for kind in (NLNetError, MemoryError, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(kind, _answer)
+_PROBLEMS = (NLNetError, MemoryError, RequestValidationError, HTTPException, Exception)
+"""Errors that become answers."""
 
 
 async def _answer(request: Request, error: Exception) -> JSONResponse:

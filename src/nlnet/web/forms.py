@@ -1,7 +1,5 @@
 """The forms that the API takes: pydantic checks their fields, and describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
 

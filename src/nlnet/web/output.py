@@ -1,7 +1,5 @@
 """Results as files: their format, their names, forms of several, and 8 bits for the screen."""
 
-from __future__ import annotations
-
 import dataclasses
 import secrets
 from collections.abc import Mapping, Sequence

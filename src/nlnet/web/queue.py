@@ -4,8 +4,6 @@ One at a time because a job uses all CPUs already: two at once would take twice 
 twice the memory.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

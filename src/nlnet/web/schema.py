@@ -1,7 +1,5 @@
 """What the API answers, and the parts of its description that FastAPI cannot derive."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -82,47 +80,38 @@ _SENTENCES = {
 }
 
 
-def denoised() -> dict[str, Any]:
-    """Return the result of ``/api/denoise``."""
-    return {
-        "description": "The denoised image, or with preview=yes a form that holds it.",
-        "content": {
-            media_type: _binary() for media_type in (*MEDIA_TYPES.values(), "multipart/form-data")
-        },
-        "headers": {
-            "Nlnet-Noise": _header("string", "What the noise is, in words."),
-            "Nlnet-Noise-Kind": _header("string", "none, white, poisson, curve or camera."),
-            "Nlnet-Certainty": _header("number", "How sure the kind is, 0 to 1."),
-            "Nlnet-Noise-Estimate": _header("number", "Its sigma, if it was measured."),
-            "Nlnet-Sigma": _header("number", "The sigma that was used, 0 if none was removed."),
-            "Nlnet-Channels": _header("integer", "1 for a gray image, 3 for a color one."),
-            "Nlnet-Pages": _header("integer", "Pages of the file."),
-            "Nlnet-Model": _header("string", "The model that was used."),
-            "Nlnet-Seconds": _header("number", "The time the work took, waiting left out."),
-            "Nlnet-Image": _header("string", "Size, depth and format of the image."),
-            "Nlnet-Notes": _header("string", "What was converted, or could not be kept."),
-            "Content-Disposition": _header("string", "A name to save the file under."),
-        },
-    }
-
-
-def png() -> dict[str, Any]:
-    """Return the result of ``/api/preview``."""
-    stretched = _header("string", "'yes' if its contrast is stretched, or it would be black.")
-    return {
-        "description": "The image as an 8-bit PNG.",
-        "content": {"image/png": _binary()},
-        "headers": {"Nlnet-Stretched": stretched},
-    }
-
-
-def _binary() -> dict[str, Any]:
-    return {"schema": {"type": "string", "format": "binary"}}
-
-
 def _header(kind: str, description: str) -> dict[str, Any]:
     return {"schema": {"type": kind}, "description": description}
 
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+DENOISED: dict[str, Any] = {
+    "description": "The denoised image, or with preview=yes a form that holds it.",
+    "content": dict.fromkeys((*MEDIA_TYPES.values(), "multipart/form-data"), _BINARY),
+    "headers": {
+        "Nlnet-Noise": _header("string", "What the noise is, in words."),
+        "Nlnet-Noise-Kind": _header("string", "none, white, poisson, curve or camera."),
+        "Nlnet-Certainty": _header("number", "How sure the kind is, 0 to 1."),
+        "Nlnet-Noise-Estimate": _header("number", "Its sigma, if it was measured."),
+        "Nlnet-Sigma": _header("number", "The sigma that was used, 0 if none was removed."),
+        "Nlnet-Channels": _header("integer", "1 for a gray image, 3 for a color one."),
+        "Nlnet-Pages": _header("integer", "Pages of the file."),
+        "Nlnet-Model": _header("string", "The model that was used."),
+        "Nlnet-Seconds": _header("number", "The time the work took, waiting left out."),
+        "Nlnet-Image": _header("string", "Size, depth and format of the image."),
+        "Nlnet-Notes": _header("string", "What was converted, or could not be kept."),
+        "Content-Disposition": _header("string", "A name to save the file under."),
+    },
+}
+"""The result of ``/api/denoise``."""
+
+_STRETCHED = _header("string", "'yes' if its contrast is stretched, or it would be black.")
+PNG: dict[str, Any] = {
+    "description": "The image as an 8-bit PNG.",
+    "content": {"image/png": _BINARY},
+    "headers": {"Nlnet-Stretched": _STRETCHED},
+}
+"""The result of ``/api/preview``."""
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": sentence} for status, sentence in _SENTENCES.items()

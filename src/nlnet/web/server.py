@@ -1,7 +1,5 @@
 """The server process: its socket, its start, and its stop on a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import ipaddress

@@ -1,7 +1,5 @@
 """The work on one upload: bytes of a file in, bytes of a file out, without HTTP."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib.util
@@ -28,6 +26,7 @@ from nlnet.images import ImageFile, WritingOptions
 from nlnet.images.content import Source, TooLargeError
 from nlnet.images.formats import read_source
 from nlnet.images.raw_files import raw_kind
+from nlnet.inputs import check_strength
 from nlnet.model.model import Model
 from nlnet.progress import Progress
 from nlnet.web import output
@@ -249,7 +248,8 @@ def _network_for(page: ImageFile, settings: Settings, catalog: Catalog) -> Netwo
             )
         return model
 
-    return Network(choose, max_memory=_MAX_MEMORY)
+    shares = check_strength(settings.strength_for(page.channels), page.channels)
+    return Network(choose, max_memory=_MAX_MEMORY, strength=shares)
 
 
 def _in_words(plan: Plan) -> str:

@@ -4,8 +4,6 @@ They are simple and fast, as those in cameras are, and leave noise that is corre
 there only beside edges.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar, Literal
 

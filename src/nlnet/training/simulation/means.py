@@ -1,7 +1,5 @@
 """Which demosaicers, in-camera denoisers and encoders there are, and how far photos are changed."""
 
-from __future__ import annotations
-
 import dataclasses
 
 

@@ -31,8 +31,6 @@ The eye is trained on more than that (`BROADER`):
 Some kinds are kept for tests (`HELD_BACK`): nothing is trained on them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

@@ -3,8 +3,6 @@
 Photos come from a folder. The others are drawn at random, for no folder of photos shows them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

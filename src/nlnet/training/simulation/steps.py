@@ -6,8 +6,6 @@ A step that is not `faithful` changes the picture itself (a mosaic, an encoder):
 the truth that a denoised file is compared with.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, ClassVar, Literal
 
