@@ -1,7 +1,5 @@
 """Writing files so that a reader sees the old content or the new, never half of it."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from pathlib import Path

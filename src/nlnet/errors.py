@@ -4,8 +4,6 @@ Each carries one sentence that says what was given and what is wanted. The comma
 that sentence and exits with code 2; anything else that escapes is a bug.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Checks of images and numbers that users pass; errors are one sentence."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Progress: the share of the work that is done, reported for a whole or for its parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 

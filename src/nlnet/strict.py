@@ -1,7 +1,5 @@
 """Settings from plain values, as TOML and JSON files hold them: every key and type is checked."""
 
-from __future__ import annotations
-
 import dataclasses
 import types
 import typing

@@ -1,7 +1,5 @@
 """Sample data: a movie that shows what the plugin does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
