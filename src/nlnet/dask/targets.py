@@ -204,16 +204,14 @@ def _copy_metadata(source: Path, target: Path, key: str) -> None:
         for name in _METADATA:
             if (source / folder / name).is_file():
                 described = json.loads((source / folder / name).read_text("utf-8"))
-                _keep_one_array(described.get("attributes", described), key)
+                attributes = described.get("attributes", described)
+                scales = isinstance(attributes, dict) and find_multiscales(attributes)
+                if scales:
+                    levels = scales["datasets"]
+                    scales["datasets"] = [each for each in levels if each.get("path") == key]
                 # It lists arrays that are not copied.
                 described.pop("consolidated_metadata", None)
                 (target / folder / name).write_text(json.dumps(described, indent=2), "utf-8")
-
-
-def _keep_one_array(attributes: dict[str, Any], key: str) -> None:
-    scales = find_multiscales(attributes) if isinstance(attributes, dict) else None
-    if scales is not None:
-        scales["datasets"] = [level for level in scales["datasets"] if level.get("path") == key]
 
 
 def _make_tiff(path: Path, temporary: Path, volume: Volume) -> TiffTarget:

@@ -26,28 +26,21 @@ _NO_MATTER = ("threads", "max_memory", "max_pixels")
 
 def fingerprint(volume: Volume, settings: Settings, blocks: Sequence[int]) -> str:
     """Return a hash that is equal for two runs if one can continue with the blocks of the other."""
+    model = Path(settings.model)
     told = {
         "nlnet": nlnet.__version__,
         "source": dataclasses.asdict(volume),
         "settings": {
             name: value for name, value in vars(settings).items() if name not in _NO_MATTER
         },
-        "model": _model_digest(settings.model),
+        "model": hashlib.sha256(model.read_bytes()).hexdigest() if model.is_file() else str(model),
         "blocks": list(blocks),
     }
-    return hashlib.sha256(json.dumps(told, default=_in_words, sort_keys=True).encode()).hexdigest()
 
+    def in_words(value: object) -> str:
+        return value.to_json() if isinstance(value, Noise) else repr(value)
 
-def _in_words(value: object) -> str:
-    """Return all that there is to a value of the settings."""
-    return value.to_json() if isinstance(value, Noise) else repr(value)
-
-
-def _model_digest(model: str | os.PathLike[str]) -> str:
-    """Return a string that changes if the model's file changes."""
-    if not Path(model).is_file():
-        return str(model)
-    return hashlib.sha256(Path(model).read_bytes()).hexdigest()
+    return hashlib.sha256(json.dumps(told, default=in_words, sort_keys=True).encode()).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)

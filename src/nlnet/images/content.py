@@ -143,13 +143,11 @@ class Source:
             return io.BytesIO(self.data)
         try:
             # Check first: opening a pipe would wait until something is written to it.
-            if not stat.S_ISREG(os.stat(self.path).st_mode) and not os.path.isdir(self.path):
-                raise FileError(f"Cannot read {self.name!r}: it is not a plain file.")
-            return open(self.path, "rb")
-        except FileError:
-            raise
+            if stat.S_IFMT(os.stat(self.path).st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+                return open(self.path, "rb")
         except (OSError, ValueError) as error:  # a name with a zero in it has the latter
             raise cannot(f"read {self.name!r}", error) from error
+        raise FileError(f"Cannot read {self.name!r}: it is not a plain file.")
 
     @contextlib.contextmanager
     def reading(self, kind: str) -> Iterator[None]:

@@ -12,8 +12,6 @@ import struct
 from fractions import Fraction
 
 from nlnet.images.ifd import (
-    FRACTION,
-    SHORT,
     Layout,
     Tags,
     following,
@@ -21,7 +19,7 @@ from nlnet.images.ifd import (
     read_layout,
     unlink_following,
 )
-from nlnet.images.ifd_writing import Values, encode_directory
+from nlnet.images.ifd_writing import encode_directory
 
 PREFIX = b"Exif\0\0"
 DESCRIPTION, ORIENTATION = 270, 274
@@ -135,12 +133,3 @@ def resolution_of(tags: Tags) -> Resolution | None:
     if unit is None or len(x) != 2 or len(y) != 2 or 0 in (*x, *y):
         return None
     return Resolution(Fraction(*x) * unit, Fraction(*y) * unit)
-
-
-def resolution_values(resolution: Resolution) -> Values:
-    """Return the numbers of a TIFF page that say the resolution."""
-    return {
-        X_RESOLUTION: (FRACTION, resolution.x),
-        Y_RESOLUTION: (FRACTION, resolution.y),
-        RESOLUTION_UNIT: (SHORT, 2),
-    }

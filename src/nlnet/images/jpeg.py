@@ -124,7 +124,12 @@ def _notes(segments: Sequence[_Segment]) -> Iterator[str]:
     """Say what is left out."""
     if any(_begins(s, 0, _JFXX) or (_begins(s, 0, _JFIF) and len(s.body) > 14) for s in segments):
         yield THUMBNAIL_NOTE
-    yield from _further_images([s.body for s in segments if _begins(s, 2, _MPF)])
+    # What follows the first image: the other view of a stereo camera, a gain map.
+    for body in [s.body for s in segments if _begins(s, 2, _MPF)][:1]:
+        count = read_tags(body[len(_MPF) :]).number(_MPF_COUNT, 2)
+        if count > 1:
+            which = "second image is" if count == 2 else f"{count - 1} further images are"
+            yield f"its {which} left out (MPO: another view, a preview or a gain map)"
     if any(_begins(s, 1, _XMP) and any(mark in s.body for mark in _MOTION) for s in segments):
         yield "its video (motion photo) is left out"
     known = (_JFIF, _JFXX, EXIF, _XMP, _MORE_XMP, _ICC, _MPF, _RESOURCES, *_ENCODER)
@@ -133,15 +138,6 @@ def _notes(segments: Sequence[_Segment]) -> Iterator[str]:
     if names:
         listed = dict.fromkeys(f"content credentials ({n})" if c2pa else n for n, c2pa in names)
         yield f"left out, as made for the noisy pixels: JPEG {', '.join(listed)}"
-
-
-def _further_images(bodies: Sequence[bytes]) -> Iterator[str]:
-    """Say what follows the first image: the other view of a stereo camera, a gain map."""
-    for body in bodies[:1]:
-        count = read_tags(body[len(_MPF) :]).number(_MPF_COUNT, 2)
-        if count > 1:
-            which = "second image is" if count == 2 else f"{count - 1} further images are"
-            yield f"its {which} left out (MPO: another view, a preview or a gain map)"
 
 
 def _resolution(segments: Sequence[_Segment]) -> Resolution | None:

@@ -7,7 +7,6 @@ any number of axes before these.
 import io
 import math
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Literal, TypeAlias
 
@@ -21,8 +20,6 @@ from nlnet.images.metadata import Metadata, Part
 from nlnet.images.writing import PLAIN, WritingOptions
 
 _DTYPES = ("uint8", "uint16", "uint32", "int16", "int32", "float16", "float32", "float64")
-_ORDERS: tuple[ByteOrder, ByteOrder] = ("<", ">")
-_NATIVE, _SWAPPED = _ORDERS if sys.byteorder == "little" else _ORDERS[::-1]
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -47,7 +44,7 @@ class NpyCodec:
         start, shape = stream.tell(), (*leading, *page_shape)
         if stream.seek(0, os.SEEK_END) < start + math.prod(shape) * dtype.itemsize:
             raise source.damaged("npy", "it is too short")
-        byte_order = _NATIVE if dtype.isnative else _SWAPPED
+        byte_order: ByteOrder = ">" if dtype.str[0] == ">" else "<"
         metadata = Metadata(self.name, byte_order=byte_order, parts=parts)
         order: Literal["F", "C"] = "F" if fortran else "C"
 

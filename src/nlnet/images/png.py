@@ -63,7 +63,8 @@ class PngCodec(VipsCodec):
         ).cleaned()
         if metadata.xmp is not None and THUMBNAIL_NOTE in metadata.notes:
             # The chunk still has the thumbnail; write one with the cleaned packet.
-            kept = [_xmp_chunk(metadata.xmp) if _is_xmp(chunk) else chunk for chunk in kept]
+            packet = _xmp_chunk(metadata.xmp)
+            kept = [packet if chunk.body.startswith(_XMP) else chunk for chunk in kept]
         parts = tuple(Part(_name(chunk), chunk.kind + chunk.body) for chunk in kept)
         metadata = dataclasses.replace(metadata, parts=parts)
         unknown = [chunk.kind.decode("latin-1") for chunk in chunks if not _is_kept(chunk.kind)]
@@ -181,7 +182,3 @@ def _chunks_of(metadata: Metadata) -> list[_Chunk]:
 
 def _xmp_chunk(packet: bytes) -> _Chunk:
     return _Chunk(b"iTXt", _XMP + bytes(4) + packet)
-
-
-def _is_xmp(chunk: _Chunk) -> bool:
-    return chunk.kind in _TEXT and chunk.body.startswith(_XMP)

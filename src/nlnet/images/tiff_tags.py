@@ -55,8 +55,8 @@ _NAMES = {
     **dict.fromkeys((33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113), "GeoTIFF tags"),
     **dict.fromkeys((50838, 50839), "ImageJ's LUTs and overlays"),
 }
-_WITHOUT_MEANING_ELSEWHERE = {SUBFILE, 255, 297}
-_KNOWN_ELSEWHERE = {XMP, IPTC, RESOURCES, ICC}
+_NOT_MISSED = {SUBFILE, 255, 297, XMP, IPTC, RESOURCES, ICC}
+"""Entries without a meaning elsewhere, and those that other formats hold in their own way."""
 
 
 def names_of_private(tags: Iterable[int]) -> list[str]:
@@ -67,5 +67,5 @@ def names_of_private(tags: Iterable[int]) -> list[str]:
     >>> names_of_private([270, 33550, 34735, 65000])
     ['GeoTIFF tags', 'TIFF tag 65000']
     """
-    private = set(tags) - PHOTO_TAGS - _WITHOUT_MEANING_ELSEWHERE - _KNOWN_ELSEWHERE
+    private = set(tags) - PHOTO_TAGS - _NOT_MISSED
     return list(dict.fromkeys(_NAMES.get(tag, f"TIFF tag {tag}") for tag in sorted(private)))

@@ -12,7 +12,7 @@ import numpy as np
 from nlnet.arrays import Array
 from nlnet.images import exif, tiff_tags
 from nlnet.images.content import ImageFile
-from nlnet.images.ifd import LONG, SHORT, UNDEFINED, Directory, Entry, Layout
+from nlnet.images.ifd import FRACTION, LONG, SHORT, UNDEFINED, Directory, Entry, Layout
 from nlnet.images.ifd_writing import TiffBytes, Values, entries_of, reordered
 from nlnet.images.metadata import Metadata, Tiling
 from nlnet.images.writing import WritingOptions
@@ -158,7 +158,12 @@ def _translated(metadata: Metadata) -> tuple[Layout, Directory]:
     left_out = tiff_tags.STORAGE | tiff_tags.NOT_KEPT.keys()
     entries = {tag: entry for tag, entry in tags.entries.items() if tag not in left_out}
     if metadata.resolution is not None:
-        entries |= entries_of(exif.resolution_values(metadata.resolution), tags.layout)
+        resolution: Values = {
+            exif.X_RESOLUTION: (FRACTION, metadata.resolution.x),
+            exif.Y_RESOLUTION: (FRACTION, metadata.resolution.y),
+            exif.RESOLUTION_UNIT: (SHORT, 2),
+        }
+        entries |= entries_of(resolution, tags.layout)
     values = {
         tiff_tags.ICC: metadata.icc,
         tiff_tags.XMP: metadata.xmp,

@@ -212,17 +212,14 @@ def _check_keys(what: str, found: Iterable[str], wanted: Iterable[str]) -> None:
 
 def _stack(sets: Sequence[Sequence[StageParameters]], *, odd: bool) -> _Tensors:
     """Return all values as tensors, whose first two axes are sets and stages."""
-
-    def stacked(name: str) -> npt.NDArray[np.float32]:
-        return np.array([[getattr(stage, name) for stage in stages] for stages in sets], np.float32)
-
-    coefficients = stacked("coefficients")
-    return {
-        "filters": stacked("filters"),
-        "group_weights": stacked("group_weights"),
-        "coefficients": half_from_odd(coefficients) if odd else coefficients,
-        "step_sizes": stacked("step_size"),
-    }
+    tensors: _Tensors = {}
+    for name in _FUNCTIONS:
+        field = "step_size" if name == "step_sizes" else name
+        values = [[getattr(stage, field) for stage in stages] for stages in sets]
+        tensors[name] = np.array(values, np.float32)
+    if odd:
+        tensors["coefficients"] = half_from_odd(tensors["coefficients"])
+    return tensors
 
 
 def _tensor_shapes(config: NetworkConfig, sigmas: Sequence[float]) -> dict[str, tuple[int, ...]]:
