@@ -1,7 +1,5 @@
 """What commands write: checks of its path before the work starts, extras, figures, options."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import OVERWRITE, argument, group, made_of, whole_number
 from nlnet.defaults import JPEG_QUALITY
-from nlnet.errors import FileError, InputError, reason_of, trying
+from nlnet.errors import FileError, InputError, reason_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,13 +38,6 @@ def check_output(
     if os.path.lexists(path) and not overwrite:
         raise FileError(f"The output {str(path)!r} exists; replace it with --overwrite.")
     check_folder(path.parent)
-
-
-def make_folder(folder: Path) -> None:
-    """Make an output folder, if it is not there, and check that it takes new files."""
-    with trying(f"make the output folder {str(folder)!r}"):
-        folder.mkdir(parents=True, exist_ok=True)
-    check_folder(folder)
 
 
 def check_folder(folder: Path) -> None:
@@ -86,7 +77,7 @@ DRAWING = (
 @contextmanager
 def drawing(
     path: Path, *, overwrite: bool, sources: Sequence[Path] = ()
-) -> Iterator[Callable[[Figure], None]]:
+) -> "Iterator[Callable[[Figure], None]]":
     """Check a file for a figure, as `check_output` does, and yield what writes the figure."""
     with needs_extra("plot", "matplotlib"):
         from nlnet.plotting.files import SUFFIXES, save_figure
@@ -100,7 +91,7 @@ _DEPTHS = {"8": "uint8", "16": "uint16", "float32": "float32"}
 _COLORS = {"white": (255, 255, 255), "gray": (128, 128, 128), "black": (0, 0, 0)}
 
 
-def writing_options(arguments: argparse.Namespace) -> WritingOptions:
+def writing_options(arguments: argparse.Namespace) -> "WritingOptions":
     """Return the options that a command was given."""
     from nlnet.images import WritingOptions
 

@@ -1,6 +1,12 @@
-"""Denoising the pages of a series: to units of their noise, merged, denoised, and back."""
+"""Denoising the pages of a series: to units of their noise, merged, denoised, and back.
+
+Large pages are cut into windows, so that their size does not matter. Motion and brightness are
+estimated for each window, and so are the same wherever it is worked on: a task that sees one window
+and what is around it has the result of the whole series in memory.
+"""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -8,12 +14,12 @@ import numpy as np
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import PlannedPage
+from nlnet.denoising.page import PlannedPage, blend, denoise_planes
 from nlnet.denoising.plan import Plan
-from nlnet.denoising.removal import blend, denoise_planes, to_dtype
-from nlnet.denoising.series import MergedPage, Page, merge_pages
+from nlnet.denoising.series import REACH, MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.series import Plane
+from nlnet.noise import store
 from nlnet.noise.record import Camera, Noise, Photon
 from nlnet.noise.stabilisation import Stabiliser, even_out
 from nlnet.progress import Report, ignore, one_of
@@ -45,7 +51,7 @@ def denoise_series(
     read : callable
         Called once for each page, in order; None for one that is missing.
     network, report
-        As for `nlnet.denoising.removal.denoise_planes`.
+        As for `nlnet.denoising.page.denoise_planes`.
     wanted : sequence of int, optional
         The numbers of the pages to denoise, in order; all by default.
     """
@@ -78,7 +84,8 @@ def _in_units(found: PlannedPage, network: Network) -> Page:
             given = SigmaMap(values, given.low / unit, given.high / unit)
         whole = dataclasses.replace(network, strength=(1.0, 1.0))
         guide, _ = denoise_planes(noisy, _unit_plan(found), whole, ignore, sigma_map=given)
-    return Page(noisy, guide, found.page.hidden, _spread(found), _even_from(found))
+    spread = None if isinstance(found.plan.noise, Camera) else _map(found)  # it is not white
+    return Page(noisy, guide, found.page.hidden, spread, _even_from(found))
 
 
 def _remove_left(found: PlannedPage, merged: MergedPage, network: Network, report: Report) -> Array:
@@ -102,7 +109,7 @@ def _remove_left(found: PlannedPage, merged: MergedPage, network: Network, repor
     back = _inverse(found, denoised)
     if plan.box is not None:
         back = np.clip(back, *plan.box)
-    return to_dtype(blend(planes, back, network.strength), planes.dtype)
+    return store(blend(planes, back, network.strength), planes.dtype)
 
 
 def _unit_plan(found: PlannedPage, factor: float = 1.0) -> Plan:
@@ -124,11 +131,6 @@ def _unit(found: PlannedPage) -> float | None:
         return found.plan.noise.sigma
     low, high = found.plan.sigmas
     return math.sqrt(max(low, high / 16) * high)
-
-
-def _spread(found: PlannedPage) -> Plane | float | None:
-    """Return the standard deviation of the noise in those units; None if it is not white."""
-    return None if isinstance(found.plan.noise, Camera) else _map(found)
 
 
 def _map(found: PlannedPage) -> Plane | float:
@@ -182,3 +184,77 @@ def local_means(planes: FloatArray) -> FloatArray:
         shape[axis] = length
         planes = (sums.take(last, axis) - sums.take(first, axis)) / (last - first).reshape(shape)
     return planes
+
+
+_WINDOW = 4096
+"""Longest side of a page that is worked on as a whole."""
+
+_AROUND = 512
+"""Pixels around a window that are worked on with it: twice the reach of the networks, for the guide
+and the result, and room for motion."""
+
+
+def window_sides(length: int) -> tuple[tuple[int, ...], int]:
+    """Return the sides of the windows that a side of a page is cut into, and the pixels around.
+
+    Examples
+    --------
+    >>> window_sides(4000), window_sides(10000)
+    (((4000,), 0), ((3333, 3333, 3334), 512))
+    """
+    count = -(-length // _WINDOW)
+    ends = [length * number // count for number in range(count + 1)]
+    sides = tuple(last - first for first, last in itertools.pairwise(ends))
+    return sides, _AROUND if count > 1 else 0
+
+
+def denoise_in_windows(
+    size: tuple[int, int],
+    count: int,
+    read: Callable[[int], PlannedPage | None],
+    network: Network,
+    report: Report,
+    wanted: Sequence[int] | None = None,
+) -> Iterator[tuple[int, PlannedPage | None, Array | None]]:
+    """Yield what `denoise_series` yields, for pages of any size."""
+    windows = list(itertools.product(*map(_windows, size)))
+    if len(windows) == 1:
+        yield from denoise_series(count, read, network, report, wanted)
+        return
+    pages: dict[int, PlannedPage | None] = {}
+
+    def whole(number: int) -> PlannedPage | None:
+        """Read a page once; all windows come to it before the next but some."""
+        if number not in pages:
+            pages[number] = read(number)
+            pages.pop(number - 2 * REACH - 1, None)
+        return pages[number]
+
+    def parts(at: int) -> Iterator[tuple[int, PlannedPage | None, Array | None]]:
+        (_, rows, _), (_, columns, _) = windows[at]
+
+        def read_part(number: int) -> PlannedPage | None:
+            found = whole(number)
+            return None if found is None else found.part((rows, columns))
+
+        # All windows advance together: the last one tells how far the pages are.
+        told = report if at + 1 == len(windows) else ignore
+        return denoise_series(count, read_part, network, told, wanted)
+
+    for results in zip(*map(parts, range(len(windows))), strict=True):
+        number = results[0][0]
+        found, image = pages[number], None
+        for ((down, _, y), (right, _, x)), (*_, piece) in zip(windows, results, strict=True):
+            if found is not None and piece is not None:
+                image = found.page.image.astype(piece.dtype) if image is None else image
+                image[down, right] = piece[y, x]
+        yield number, found, image
+
+
+def _windows(length: int) -> Iterator[tuple[slice, slice, slice]]:
+    """Yield the windows of a side: each place, that with what is around, and the place in that."""
+    sides, around = window_sides(length)
+    for last, side in zip(itertools.accumulate(sides), sides, strict=True):
+        first = last - side
+        start, stop = max(0, first - around), min(length, last + around)
+        yield slice(first, last), slice(start, stop), slice(first - start, last - start)
