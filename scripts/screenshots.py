@@ -27,9 +27,9 @@ from scripts.site import SITE
 
 IMAGES = PROJECT / "docs" / "images"
 PHOTO = PROJECT / "examples" / "cat.png"
-DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+DESKTOP = {"viewport": {"width": 1366, "height": 850}}
 PHONE = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2, "is_mobile": True}
-SIGMAS = {"cat.png": 25, "cat at dusk.png": 40, "cat by day.png": 10}
+SIGMAS = {"cat.png": 25, "cat at dusk.png": 40, "cat by day.png": 10, "cat in the rain.png": 15}
 
 
 def main() -> None:
@@ -44,12 +44,12 @@ def main() -> None:
     ):
         files = make_files(Path(folder))
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        shoot_start(browser.new_context(**DESKTOP).new_page(), url)
         shoot_result(browser.new_context(**DESKTOP).new_page(), url, files)
         shoot_phone(browser.new_context(**PHONE, color_scheme="dark").new_page(), url, files)
         if SITE.exists():
             with serve_files(SITE) as site:
-                shoot_site(browser.new_context(**DESKTOP).new_page(), site, files)
+                dark = browser.new_context(**DESKTOP, color_scheme="dark")
+                shoot_site(dark.new_page(), site, files)
         browser.close()
 
 
@@ -74,14 +74,6 @@ def make_files(folder: Path) -> list[Path]:
     return [folder / name for name in SIGMAS]
 
 
-def shoot_start(page: Any, url: str) -> None:
-    """Take the start, with its example."""
-    page.goto(url)
-    page.locator("#accepted", has_text="PNG").wait_for()
-    page.wait_for_timeout(500)
-    save(page, "web-start.jpg")
-
-
 def shoot_result(page: Any, url: str, files: list[Path]) -> None:
     """Take several files, of which one is shown."""
     page.goto(url)
@@ -102,7 +94,7 @@ def shoot_phone(page: Any, url: str, files: list[Path]) -> None:
 
 
 def shoot_site(page: Any, url: str, files: list[Path]) -> None:
-    """Take the page without a server, with one of several photos that keeps some of its grain."""
+    """Take the page without a server, at night, with a photo that keeps some of its grain."""
     page.goto(url)
     page.locator("#place", has_text="threads").wait_for()
     page.locator("#file").set_input_files(files)

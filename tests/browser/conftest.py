@@ -12,11 +12,13 @@ import pytest
 from paths import PROJECT
 from web_server import ServerProcess, model_options, server_process
 
-from browser.tour import DESKTOP, SECONDS, Visit
+from browser.tour import DESKTOP, SECONDS, Visit, Visits
 from nlnet.defaults import FAMILIES, FAST
 from nlnet.images import ImageFile, read_image, write_image
 from nlnet.model.loading import shipped_models
 from nlnet.noise import add_noise
+from scripts.file_server import serve_files
+from scripts.site import SITE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -95,6 +97,77 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
         foreign = [url for url in visit.requests if not url.startswith(own)]
         assert [url for url in foreign if not url.startswith("data:")] == []
         assert visit.complaints == []
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page without a server, below a sub-path, as a project's page on GitHub is."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(SITE, folder / "projects" / "nlnet")
+    with serve_files(folder) as url:
+        yield f"{url}projects/nlnet/"
+
+
+WATCH_WORK = """
+  globalThis.asked = 0; // images that workers were asked to denoise
+  globalThis.isHeld = () => false; // whether the next one is not to be passed on before letGo()
+  globalThis.letGo = null;
+  const { postMessage } = Worker.prototype;
+  Worker.prototype.postMessage = function (message, transferred) {
+    const send = () => postMessage.call(this, message, transferred);
+    if (message.type !== "denoise") return send();
+    asked++;
+    if (!isHeld()) return send();
+    globalThis.letGo = send;
+  };
+"""
+
+
+@pytest.fixture
+def site(browser: Any, address: str) -> Iterator[Visits]:
+    """Open the page without a server; nothing may leave the host, and nothing go wrong."""
+    contexts, visits = [], []
+
+    def start(*, isolated: bool = True, **options: Any) -> Visit:
+        workers = "allow" if isolated else "block"
+        context = browser.new_context(**{**DESKTOP, **options}, service_workers=workers)
+        contexts.append(context)
+        context.set_default_timeout(1000 * SECONDS)
+        context.add_init_script(WATCH_WORK)
+        tour = Visit(context.new_page(), address, [], [], served=False)
+        context.on("request", lambda request: tour.requests.append(request.url))
+        tour.page.on("pageerror", lambda error: tour.complaints.append(str(error)))
+        tour.page.on(
+            "console",
+            lambda message: message.type == "error" and tour.complaints.append(message.text),
+        )
+        tour.page.goto(address)
+        tour.expect("#place", "never leave this device")
+        assert tour.page.evaluate("crossOriginIsolated") == isolated
+        visits.append(tour)
+        return tour
+
+    yield start
+    for context in contexts:
+        context.close()
+    for tour in visits:
+        own = (address, "blob:http", "data:")
+        assert [url for url in tour.requests if not url.startswith(own)] == []
+        assert tour.complaints == []
+
+
+BUILT = pytest.mark.skipif(not SITE.exists(), reason="make site builds it")
+BOTH = (
+    pytest.param("visit", marks=pytest.mark.browser),
+    pytest.param("site", marks=(pytest.mark.site, BUILT)),
+)
+
+
+@pytest.fixture(params=BOTH)
+def either(request: pytest.FixtureRequest) -> Visits:
+    """Open the page of the server, and in another test the page without one."""
+    start: Visits = request.getfixturevalue(request.param)
+    return start
 
 
 @pytest.fixture(scope="module")

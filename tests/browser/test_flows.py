@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from web_server import ServerProcess, model_options, server_process
 
-from browser.tour import PHONE, Visit, by_command_line
+from browser.tour import HOLD_BACK, PHONE, Visits, by_command_line
 from nlnet.images import ImageFile, decode, read_image, write_image
 
 pytestmark = pytest.mark.browser
-
-Visits = Callable[..., Visit]
 
 
 def write_tiff(path: Path, shape: tuple[int, ...]) -> Path:
@@ -214,21 +212,6 @@ PRESS_KEYS = """async (slider) => {
 }"""
 """In the page, as an arrow key that is held down: presses from here may take longer, on a busy
 machine, than the page waits for the next one."""
-
-
-HOLD_BACK = """(whole) => {
-  globalThis.sizes = [];
-  globalThis.letGo = null;
-  const { send } = XMLHttpRequest.prototype;
-  XMLHttpRequest.prototype.send = function (body) {
-    const { size } = body.get("file");
-    sizes.push(size);
-    if (size !== whole) return send.call(this, body);
-    globalThis.letGo = () => send.call(this, body);
-  };
-}"""
-"""In the page: the whole image, told by the size of its file, is not sent before `letGo()`, so
-there is time to look at the part that comes first. The sizes of all files are kept."""
 
 
 def test_ten_presses_are_not_ten_uploads(visit: Visits, tmp_path: Path, photo: np.ndarray) -> None:

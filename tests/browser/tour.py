@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,21 @@ PHONE = {
 }
 
 
+HOLD_BACK = """(whole) => {
+  globalThis.sizes = [];
+  globalThis.letGo = null;
+  const { send } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.send = function (body) {
+    const { size } = body.get("file");
+    sizes.push(size);
+    if (size !== whole) return send.call(this, body);
+    globalThis.letGo = () => send.call(this, body);
+  };
+}"""
+"""In the page: the whole image, told by the size of its file, is not sent before `letGo()`, so
+there is time to look at the part that comes first. The sizes of all files are kept."""
+
+
 @dataclasses.dataclass
 class Visit:
     """A page, the server's address, and what the page asked for and complained about."""
@@ -33,6 +49,8 @@ class Visit:
     url: str
     requests: list[str]
     complaints: list[str]
+    served: bool = True
+    """Whether a server does the work, rather than the page."""
 
     def expect(self, selector: str, text: str | re.Pattern[str] | None = None) -> Any:
         """Wait until an element is visible, with that text in it."""
@@ -90,9 +108,31 @@ class Visit:
 
     def choose_noise(self, kind: str) -> None:
         """Choose a kind of noise, and wait until the work that this causes is done and shown."""
-        with self.page.expect_response("**/api/denoise"):
-            self.page.locator("#noise").select_option(kind)
+        work = self.work()
+        self.page.locator("#noise").select_option(kind)
+        for _ in range(100 * SECONDS):
+            if self.work() > work:
+                break
+            self.page.wait_for_timeout(10)
         self.page.locator("#stale").wait_for(state="hidden")
+
+    def work(self) -> int:
+        """Return how many images were sent to be denoised so far."""
+        return self.count("/api/denoise") if self.served else int(self.page.evaluate("asked"))
+
+    def hold(self) -> None:
+        """Let no more work come to an end."""
+        if self.served:
+            self.page.route("**/api/denoise", lambda route: None)
+        else:
+            self.page.evaluate("() => { isHeld = () => true; }")
+
+    def hold_whole(self, path: Path) -> None:
+        """Hold back what is asked for a file, but not for a part before it, until `letGo()`."""
+        if self.served:
+            self.page.evaluate(HOLD_BACK, path.stat().st_size)
+        else:
+            self.page.evaluate("() => { let parts = 1; isHeld = () => parts-- < 1; letGo = null; }")
 
     def count(self, path: str) -> int:
         """Return how many requests went to a path so far."""
@@ -167,6 +207,10 @@ class Visit:
           document.body.dispatchEvent(event);
         }"""
         self.page.evaluate(code, [event, name, base64.b64encode(data).decode()])
+
+
+Visits = Callable[..., Visit]
+"""What opens a page."""
 
 
 def by_command_line(source: Path, models: list[Path], *options: object) -> np.ndarray:

@@ -20,7 +20,7 @@ const viewer = new Viewer();
 const live = new Live(viewer);
 const stage = new Stage(viewer, live);
 const jobs = new Jobs(changed);
-const renderList = connectList(jobs, { select, remove, runAll });
+const renderList = connectList(jobs, { select, remove, runAll, stop });
 let current = null; // the photo that is shown
 let common = readSettings(); // those of photos that are added
 let told = "";
@@ -157,6 +157,15 @@ function runAll() {
   render();
 }
 
+function stop() {
+  expect(false);
+  jobs.stop();
+  setTimeout(() => {
+    render(); // by then it has stopped
+    (find("run").hidden ? find("view") : find("run")).focus({ preventScroll: true });
+  });
+}
+
 find("panel").addEventListener("submit", (event) => event.preventDefault());
 find("panel").addEventListener("input", ({ target }) => {
   expect(false);
@@ -193,14 +202,7 @@ find("run").addEventListener("click", () => {
   run();
   find("view").focus({ preventScroll: true });
 });
-find("cancel").addEventListener("click", () => {
-  expect(false);
-  jobs.stop();
-  setTimeout(() => {
-    render(); // by then it has stopped
-    (find("run").hidden ? find("view") : find("run")).focus({ preventScroll: true });
-  });
-});
+find("cancel").addEventListener("click", stop);
 
 describeSettings(null);
 offerModels(0);

@@ -20,7 +20,7 @@ export class Blending {
     this.#ask();
   }
 
-  /** Follow the image: { x, y, scale } in CSS pixels, { width, height } in its own, { smooth }. */
+  /** Follow the image: { x, y, width, height } in CSS pixels, its { scale }, and { smooth }. */
   follow(place) {
     this.#place = place;
     this.#ask();
@@ -71,13 +71,13 @@ export class Blending {
   }
 
   /** What the worker draws; null where there is nothing, or the images are others by then. */
-  async #blended({ x, y, scale, width, height, smooth }, shares) {
+  async #blended({ x, y, width, height, smooth }, shares) {
     const { clientWidth, clientHeight } = find("view");
     const fine = clientWidth * clientHeight * devicePixelRatio ** 2 <= MOST;
     const ratio = fine ? devicePixelRatio : 1;
     const size = { width: Math.round(ratio * clientWidth), height: Math.round(ratio * clientHeight) };
     if (!size.width || !size.height) return null;
-    const box = [x, y, scale * width, scale * height].map((length) => ratio * length);
+    const box = [x, y, width, height].map((length) => ratio * length);
     const result = find("after").src;
     const asked = askViewing("blend", { box, ...size, smooth, shares });
     const bitmap = await asked.catch(() => null); // an image that browsers cannot show

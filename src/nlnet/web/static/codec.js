@@ -1,6 +1,6 @@
 // A worker that decodes and encodes files for the engine, so that the page never waits for that.
 
-import { isDeep, qualityOf, typeOf, without } from "./containers.js";
+import { depthOf, qualityOf, typeOf, without } from "./containers.js";
 import { isColor, isRgb, isTold, readMetadata, withMetadata } from "./metadata.js";
 import { answerWith } from "./workers.js";
 
@@ -68,7 +68,8 @@ async function encode({ file, pixels, type, quality, insists }) {
   const said = await readMetadata(from, bytes);
   const encoded = new Uint8Array(await blob.arrayBuffer());
   const { whole, notes } = await withMetadata(encoded, type, said, from);
-  if (isDeep(bytes)) notes.push("its 16 bits become 8; the nlnet command and its server keep them");
+  const depth = depthOf(bytes);
+  if (depth > 8) notes.push(`its ${depth} bits become 8; the nlnet command and its server keep them`);
   return [{ blob: new Blob([whole], { type }), notes }];
 }
 

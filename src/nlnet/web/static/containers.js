@@ -5,6 +5,7 @@ import { crc32 } from "./zip.js";
 const SCAN = 0xda;
 const TABLES = 0xdb;
 const PNG_HEAD = 8;
+const HEAD = 4096; // bytes, in which AVIF and HEIC say how they are coded
 const STEPS_AT_50 = 3688; // the sum of steps of luma at quality 50, in the tables that encoders scale
 
 /** The most that a JPEG's segment holds. */
@@ -64,9 +65,14 @@ export function without(bytes, isGone) {
   return joined([...pieces, bytes.subarray(at)]);
 }
 
-/** Whether a PNG has 16 bits. */
-export const isDeep = (bytes) =>
-  typeOf(bytes) === "image/png" && chunks(bytes).next().value?.content[8] === 16;
+/** The bits per value of a PNG, or of an AVIF or HEIC by what its decoder is told; else 8. */
+export function depthOf(bytes) {
+  if (typeOf(bytes) === "image/png") return chunks(bytes).next().value?.content[8];
+  const head = String.fromCharCode(...bytes.subarray(0, HEAD));
+  const [avif, heic] = [head.indexOf("av1C"), head.indexOf("hvcC")];
+  if (avif >= 0) return [8, 8, 10, 12][(bytes[avif + 6] >> 5) & 3];
+  return heic >= 0 ? 8 + (bytes[heic + 21] & 7) : 8;
+}
 
 /** The quality of a JPEG by its first table, as encoders count it, or null. */
 export function qualityOf(bytes) {

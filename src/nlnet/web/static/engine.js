@@ -29,7 +29,7 @@ export async function offer() {
     models: [],
     noises: ["auto", "white", "poisson", "camera"],
     outputs: ["same", "jpeg", "png"],
-    formats: ["PNG", "JPEG", "WebP", "AVIF", "GIF", "BMP"],
+    formats: ["PNG", "JPEG", "WebP", "AVIF", "GIF", "BMP", "HEIC where the browser can"],
     limits: { bytes: MOST_BYTES, pixels: MOST_PIXELS },
     place: `Images never leave this device: the work is done in this browser, ${how}${why}.`,
     api: null,

@@ -6,10 +6,33 @@ import { drawThumbnail } from "./thumbnails.js";
 
 const WORDS = { waiting: "waits", done: "done", stopped: "stopped" };
 
-/** Show the photos; `actions` has select(photo), remove(photo) and runAll(). */
+const STEPS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+const PAGES = { PageUp: -1, PageDown: 1 };
+
+/** Show the photos; `actions` has select(photo), remove(photo), runAll() and stop(). */
 export function connectList(jobs, actions) {
   const rows = new Map(); // from photo to its elements
+  const list = find("file-list");
+  let shown = null;
   find("run-all").addEventListener("click", actions.runAll);
+  find("stop-all").addEventListener("click", actions.stop);
+  list.addEventListener("keydown", (event) => {
+    if (event.key === "Delete") rows.get(shown).remove.click();
+    if (!(event.key in STEPS)) return;
+    event.preventDefault(); // the list would scroll
+    step(STEPS[event.key]);
+    rows.get(shown).open.focus({ preventScroll: true });
+  });
+  find("view").addEventListener("keydown", ({ key }) => {
+    if (key in PAGES) step(PAGES[key]);
+  });
+
+  /** Show another photo, so many places on. */
+  function step(by) {
+    const last = jobs.photos.length - 1;
+    const place = Math.min(Math.max(jobs.photos.indexOf(shown) + by, 0), last);
+    if (jobs.photos[place] !== shown) actions.select(jobs.photos[place]);
+  }
 
   function rowOf(photo) {
     if (rows.has(photo)) return rows.get(photo);
@@ -21,6 +44,7 @@ export function connectList(jobs, actions) {
     const remove = document.createElement("button");
     open.type = remove.type = "button";
     open.className = "file";
+    open.setAttribute("aria-keyshortcuts", "ArrowUp ArrowDown Home End Delete");
     picture.setAttribute("aria-hidden", "true");
     name.className = "name";
     state.className = "fine";
@@ -33,10 +57,10 @@ export function connectList(jobs, actions) {
     remove.addEventListener("click", () => {
       const next = row.nextElementSibling ?? row.previousElementSibling;
       actions.remove(photo);
-      (next?.querySelector("button") ?? find("view")).focus();
+      (jobs.photos.length > 1 ? next.querySelector("button") : find("view")).focus();
     });
     row.append(open, remove);
-    rows.set(photo, { row, open, state, picture, drawn: null });
+    rows.set(photo, { row, open, remove, state, picture, drawn: null });
     return rows.get(photo);
   }
 
@@ -50,8 +74,15 @@ export function connectList(jobs, actions) {
     });
   }
 
+  /** Scroll the list, and not the page, to the photo that is shown. */
+  function reveal({ offsetTop, offsetHeight }) {
+    const low = offsetTop + offsetHeight - list.clientHeight;
+    list.scrollTop = Math.max(low, Math.min(list.scrollTop, offsetTop));
+  }
+
   return function render(current) {
     const { photos } = jobs;
+    shown = current;
     find("files").hidden = photos.length < 2;
     for (const [photo, { row }] of rows) {
       if (photos.includes(photo)) continue;
@@ -60,18 +91,22 @@ export function connectList(jobs, actions) {
     }
     for (const photo of photos) {
       const parts = rowOf(photo);
-      if (!parts.row.isConnected) find("file-list").append(parts.row);
+      if (!parts.row.isConnected) list.append(parts.row);
       if (photos.length > 1) draw(parts, photo);
       if (parts.open.getAttribute("aria-current") !== `${photo === current}`) {
         parts.open.setAttribute("aria-current", photo === current);
-        if (photo === current) parts.row.scrollIntoView({ block: "nearest" });
+        parts.open.tabIndex = parts.remove.tabIndex = photo === current ? 0 : -1;
+        if (photo === current) reveal(parts.row);
       }
       const words = stateOf(photo);
       if (parts.state.textContent !== words) parts.state.textContent = words;
       parts.state.classList.toggle("bad", photo.state === "failed");
     }
     find("tally").textContent = jobs.tally;
-    find("run-all").hidden = jobs.busy || jobs.undone.length < 2;
+    const undone = jobs.undone.length;
+    find("run-all").hidden = jobs.busy || undone < 2;
+    find("run-all").textContent = `Run ${undone} again`;
+    find("stop-all").hidden = !jobs.busy;
     find("download-all").hidden = photos.filter((photo) => photo.result).length < 2;
   };
 }

@@ -3,7 +3,7 @@
 import { part } from "./backend.js";
 import { askViewing } from "./pictures.js";
 
-const MOST = 700_000; // pixels: a moment's work; a larger part is computed at a smaller size
+const MOST = 1_600_000; // pixels: a larger part is computed at a smaller size
 const MARGIN = 16; // pixels around what is visible, for at its border a part lacks its neighbours
 
 export class Live {
@@ -43,7 +43,7 @@ export class Live {
     const { signal } = this.#control;
     try {
       const area = this.#viewer.visiblePart(MARGIN);
-      const factor = Math.min(1, Math.sqrt(MOST / (area.width * area.height)));
+      const factor = Math.min(1, this.#viewer.level, Math.sqrt(MOST / (area.width * area.height)));
       const cut = await askViewing("cut", { ...area, factor });
       const file = new File([cut], "part.png", { type: cut.type });
       const blob = await part(photo, file, factor, photo.settings, signal);

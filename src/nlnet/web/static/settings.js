@@ -94,7 +94,7 @@ export function describeSettings(photo) {
   if (automatic && measured) find("sigma").value = measured;
   const level = automatic ? measured : Number(find("sigma").value);
   find("sigma-value").textContent =
-    (automatic ? "automatic" : "by hand") + (level ? `, ${level.toFixed(automatic ? 1 : 0)}` : "");
+    level ? `${automatic ? "found" : "by hand"}, ${level.toFixed(automatic ? 1 : 0)}` : "";
   find("sigma").setAttribute("aria-valuetext", `sigma ${level ?? "automatic"}`);
   showShare("grain", "all of it");
   showShare("chroma", "all of them");

@@ -38,13 +38,19 @@ export class Viewer {
     }
   }
 
+  /** Screen pixels per image pixel. */
+  get level() {
+    return this.#scale * devicePixelRatio;
+  }
+
   /** Whether the whole image is in view. */
   get fitted() {
     return this.#fitted;
   }
 
-  /** Show a noisy image, all of it, and no result. */
+  /** Show a noisy image and no result: all of it, or the place that was seen of one of its size. */
   showBefore(blob, width, height, stretched) {
+    const like = width === this.#size.width && height === this.#size.height;
     setBlob(this.#before, blob);
     this.#blending.renew({ before: blob });
     this.#view.classList.remove("empty");
@@ -52,7 +58,7 @@ export class Viewer {
     this.#size = { width, height };
     this.#view.style.setProperty("--ratio", height / width);
     this.hideAfter();
-    this.zoom("fit");
+    if (!like) this.zoom("fit");
   }
 
   /** Show a result beside the noisy image; zoom and boundary stay. Tell whether it can be shown. */
@@ -143,7 +149,7 @@ export class Viewer {
 
   /** Zoom by a word, as the buttons say it. */
   zoom(what) {
-    const level = this.#scale * devicePixelRatio; // screen pixels an image pixel
+    const { level } = this;
     if (what === "fit") this.#fit();
     if (what === "real") this.#zoomTo(1);
     if (what === "pixels") this.#zoomTo(PIXELS);
@@ -214,25 +220,31 @@ export class Viewer {
     this.#x = this.#held(this.#x, this.#view.clientWidth, this.#size.width);
     this.#y = this.#held(this.#y, this.#view.clientHeight, this.#size.height);
     const whole = { x: 0, y: 0, ...this.#size };
-    this.#place(this.#before, whole);
+    const box = this.#place(this.#before, whole);
     this.#place(this.#after, whole);
     this.#place(find("quick"), this.#part);
     this.#view.style.setProperty("--scale", this.#scale);
-    const level = this.#scale * devicePixelRatio;
+    const { level } = this;
     const smooth = level < PIXELATED_FROM;
     this.#view.classList.toggle("zoomed", !this.#fitted);
     this.#view.classList.toggle("pixelated", !smooth);
     drawTools(level, this.#fitted, this.#view.classList.contains("empty"));
     this.#drawBoundary();
-    this.#blending.follow({ ...whole, x: this.#x, y: this.#y, scale: this.#scale, smooth });
+    this.#blending.follow({ ...box, scale: this.#scale, smooth });
   }
 
-  /** Put a part of the image where it belongs. */
+  /** Put a part of the image where it belongs: from a whole pixel of the screen to another. */
   #place(image, { x, y, width, height }) {
-    const left = this.#x + this.#scale * x;
-    const top = this.#y + this.#scale * y;
+    const snap = (at) => Math.round(at * devicePixelRatio) / devicePixelRatio;
+    const across = (at) => snap(this.#x + this.#scale * at);
+    const along = (at) => snap(this.#y + this.#scale * at);
+    const box = { x: across(x), y: along(y) };
+    box.width = across(x + width) - box.x;
+    box.height = along(y + height) - box.y;
     Object.assign(image.style, { width: `${width}px`, height: `${height}px` });
-    image.style.transform = `translate(${left}px, ${top}px) scale(${this.#scale})`;
+    const [wide, high] = [box.width / width, box.height / height];
+    image.style.transform = `translate(${box.x}px, ${box.y}px) scale(${wide}, ${high})`;
+    return box;
   }
 
   /** Keep the image in the view: centred if it is smaller, without gaps if it is larger. */
