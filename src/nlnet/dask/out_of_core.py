@@ -16,7 +16,7 @@ from nlnet.dask.targets import Target, ZarrTarget, new_chunks, new_target
 from nlnet.dask.unfinished import fingerprint
 from nlnet.dask.volumes import Volume, open_volume
 from nlnet.dask.work import Work, sent_model
-from nlnet.denoising.pages import Sigma
+from nlnet.denoising.pages import Sigma, find_axis
 from nlnet.denoising.plan import Request
 from nlnet.denoising.series_pages import window_sides
 from nlnet.errors import InputError, about
@@ -55,7 +55,10 @@ def denoise_volume(
         raise InputError(f"The output {str(target)!r} must end in .zarr, .tif or .tiff.")
     volume = open_volume(source)
     settings, layout = scheduler.settings, volume.layout
-    along = None if settings.along is None else volume.axis_of(settings.along)
+    along = None
+    if settings.along is not None:
+        with about(repr(str(volume.path))):
+            along = find_axis(settings.along, layout.pages, volume.axes)
     network = settings.network(layout.shape[0], sent_model(settings.model))
     work = Work.of(layout, network)
     blocks = _blocks(volume, target, work, settings, along)

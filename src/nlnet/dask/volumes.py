@@ -17,8 +17,7 @@ import zarr
 
 from nlnet.arrays import Array
 from nlnet.dask.chunks import Layout
-from nlnet.denoising.pages import find_axis
-from nlnet.errors import InputError, about, trying
+from nlnet.errors import InputError, trying
 from nlnet.files.volume_paths import is_zarr
 from nlnet.images.content import Source
 from nlnet.inputs import KINDS
@@ -62,17 +61,6 @@ class Volume:
         """The axis of pages that differ in their noise: the channels, if the file names them."""
         names = [name.lower() for name in self.axes[: len(self.layout.pages)]]
         return names.index("c") if "c" in names else None
-
-    def axis_of(self, along: str | int) -> int:
-        """Return the number of the axis that pages are neighbors along, given it or its name.
-
-        Raises
-        ------
-        InputError
-            If there is none in front of the pages.
-        """
-        with about(repr(str(self.path))):
-            return find_axis(along, self.layout.pages, self.axes)
 
     @property
     def ndim(self) -> int:
