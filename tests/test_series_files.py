@@ -15,7 +15,7 @@ from messages import refused
 
 import nlnet
 from nlnet.cli import main
-from nlnet.denoising import series_windows
+from nlnet.denoising import series_pages
 from nlnet.errors import InputError
 from nlnet.images import ImageFile, read_image, read_pages, write_image, write_pages
 
@@ -65,8 +65,8 @@ def test_chunks_of_a_dask_array(
 def test_missing_pages_maps_and_windows(
     movie: np.ndarray, more: dict, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series_windows, "_WINDOW", window)
-    monkeypatch.setattr(series_windows, "_AROUND", 12)
+    monkeypatch.setattr(series_pages, "_WINDOW", window)
+    monkeypatch.setattr(series_pages, "_AROUND", 12)
     pages = movie.astype(np.float32)
     pages[7] = np.nan
     pages[3, 5:9, 10:16] = np.nan
@@ -82,15 +82,15 @@ def test_missing_pages_maps_and_windows(
 def test_windows_have_no_visible_seams(
     movie: np.ndarray, denoised: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series_windows, "_WINDOW", 30)
-    monkeypatch.setattr(series_windows, "_AROUND", 20)
+    monkeypatch.setattr(series_pages, "_WINDOW", 30)
+    monkeypatch.setattr(series_pages, "_AROUND", 20)
     cut = nlnet.denoise_stack(movie, 20.0, along=0)
     assert np.abs(cut.astype(float) - denoised).mean() < 1
 
 
 def test_masked_arrays_in_windows(movie: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(series_windows, "_WINDOW", 30)
-    monkeypatch.setattr(series_windows, "_AROUND", 20)
+    monkeypatch.setattr(series_pages, "_WINDOW", 30)
+    monkeypatch.setattr(series_pages, "_AROUND", 20)
     mask = np.zeros(movie[:3].shape, bool)
     mask[1, 10:14, 28:33] = True
     result = nlnet.denoise_stack(np.ma.MaskedArray(movie[:3], mask), 20.0, along=0)

@@ -1,7 +1,5 @@
 """Threads: the number of CPUs, and keeping BLAS to one thread."""
 
-from __future__ import annotations
-
 import functools
 import os
 import threading
@@ -19,7 +17,7 @@ def available_cpus() -> int:
 
 
 @functools.cache
-def _blas() -> threadpoolctl.ThreadpoolController:
+def _blas() -> "threadpoolctl.ThreadpoolController":
     """Find the BLAS that numpy has loaded, once: it takes milliseconds."""
     import threadpoolctl
 

@@ -1,7 +1,5 @@
 """How commands say what arguments they take, and the arguments that several share."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import dataclasses
@@ -38,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         The parsers of the commands, by their names.
     """
 
-    commands: Mapping[str, Parser]
+    commands: "Mapping[str, Parser]"
 
     def error(self, message: str) -> NoReturn:
         """Print the sentence and end the program."""

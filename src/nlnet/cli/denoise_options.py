@@ -1,7 +1,5 @@
 """The options of ``nlnet denoise``, and the settings that they are."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 from pathlib import Path
@@ -25,7 +23,7 @@ from nlnet.cli.arguments import (
 )
 from nlnet.cli.output import WRITING, writing_options
 from nlnet.defaults import QUALITIES
-from nlnet.errors import FileError, InputError, reason_of
+from nlnet.errors import FileError, reason_of
 from nlnet.raw.development import CHOICES, DEFAULT
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from nlnet.noise.record import Noise
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
+def settings_of(arguments: argparse.Namespace) -> "Settings":
     """Return the settings, and raise what would go wrong with every file."""
     from nlnet.files.settings import Settings
     from nlnet.raw.development import Development
@@ -55,7 +53,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     return settings
 
 
-def _noise(text: str) -> str | Noise | None:
+def _noise(text: str) -> "str | Noise | None":
     """Return a kind of noise, the record in a file, or None to estimate it."""
     from nlnet.noise.record import KINDS, Noise
 
@@ -65,13 +63,11 @@ def _noise(text: str) -> str | Noise | None:
         return text
     try:
         return Noise.from_json(Path(text).read_text())
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise FileError(
             f"--noise is {text!r}, but must be auto, {', '.join(KINDS)}, or a JSON file; it cannot "
             f"be read: {reason_of(error)}."
         ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"--noise is {text!r}, which is not a text file.") from error
 
 
 def _shares(text: str) -> float | tuple[float, ...]:

@@ -1,7 +1,5 @@
 """What commands write: checks of its path before the work starts, extras, figures, options."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -86,7 +84,7 @@ DRAWING = (
 @contextmanager
 def drawing(
     path: Path, *, overwrite: bool, sources: Sequence[Path] = ()
-) -> Iterator[Callable[[Figure], None]]:
+) -> "Iterator[Callable[[Figure], None]]":
     """Check a file for a figure, as `check_output` does, and yield what writes the figure."""
     with needs_extra("plot", "matplotlib"):
         from nlnet.plotting.files import SUFFIXES, save_figure
@@ -100,7 +98,7 @@ _DEPTHS = {"8": "uint8", "16": "uint16", "float32": "float32"}
 _COLORS = {"white": (255, 255, 255), "gray": (128, 128, 128), "black": (0, 0, 0)}
 
 
-def writing_options(arguments: argparse.Namespace) -> WritingOptions:
+def writing_options(arguments: argparse.Namespace) -> "WritingOptions":
     """Return the options that a command was given."""
     from nlnet.images import WritingOptions
 

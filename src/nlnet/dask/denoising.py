@@ -23,8 +23,7 @@ from nlnet.denoising.network import Network
 from nlnet.denoising.pages import Sigma, series_of_pages
 from nlnet.denoising.plan import Request
 from nlnet.denoising.series import REACH
-from nlnet.denoising.series_pages import denoise_series
-from nlnet.denoising.series_windows import window_sides
+from nlnet.denoising.series_pages import denoise_series, window_sides
 from nlnet.engine.removal import scales_of
 from nlnet.inputs import Strength
 from nlnet.masks import Mask

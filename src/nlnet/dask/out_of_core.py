@@ -18,7 +18,7 @@ from nlnet.dask.volumes import Volume, open_volume
 from nlnet.dask.work import Work, sent_model
 from nlnet.denoising.pages import Sigma
 from nlnet.denoising.plan import Request
-from nlnet.denoising.series_windows import window_sides
+from nlnet.denoising.series_pages import window_sides
 from nlnet.errors import InputError, about
 from nlnet.files.findings import Findings, unclipped_note
 from nlnet.files.pages import sigmas_of_pages

@@ -1,7 +1,5 @@
 """Denoising on a GPU: the torch network. Torch is loaded when such a device is asked for."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +49,7 @@ def denoise_on_device(
         ) from error
 
 
-def _find_device(name: str) -> torch.device:
+def _find_device(name: str) -> "torch.device":
     if not isinstance(name, str) or name.split(":")[0] not in _OTHERS:
         raise InputError(f"device is {name!r}, but must be one of {CPU}, {', '.join(_OTHERS)}.")
     try:
@@ -62,7 +60,7 @@ def _find_device(name: str) -> torch.device:
         ) from error
 
 
-def torch_device(name: str) -> torch.device:
+def torch_device(name: str) -> "torch.device":
     """Return a device of torch, if it is there.
 
     Raises

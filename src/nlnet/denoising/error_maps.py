@@ -9,9 +9,9 @@ within what it says.
 """
 
 import functools
-import importlib.resources
 import math
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -134,10 +134,9 @@ def _head(found: Maps) -> Maps:
 
 @functools.cache
 def _shipped_head() -> tuple[tuple[Maps, Maps], ...]:
-    from safetensors.numpy import load
+    from safetensors.numpy import load_file
 
-    content = (importlib.resources.files(__package__) / "error_head.safetensors").read_bytes()
-    tensors = load(content)
+    tensors = load_file(Path(__file__).with_name("error_head.safetensors"))
     return tuple((tensors[f"{n}.weights"], tensors[f"{n}.biases"]) for n in range(3))
 
 

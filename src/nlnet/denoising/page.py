@@ -4,8 +4,6 @@ Arrays, stacks, files, and uploads of the web page all go through here, once the
 checked. What is found is returned, not warned of.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -70,7 +68,7 @@ class PlannedPage:
         request: Request,
         common: Plan | None = None,
         dtype: np.dtype[Any] | None = None,
-    ) -> PlannedPage:
+    ) -> "PlannedPage":
         """Decide how to denoise a page, and fill its hot pixels if that is asked for.
 
         Parameters
@@ -99,7 +97,7 @@ class PlannedPage:
             count = int(np.count_nonzero(hot))
         return cls(page.cast(dtype), plan, sigma_map, count)
 
-    def part(self, region: tuple[slice, slice]) -> PlannedPage | None:
+    def part(self, region: tuple[slice, slice]) -> "PlannedPage | None":
         """Return some rows and columns of it; None if all of them are left out."""
         page, sigma_map = self.page.part(region), self.sigma_map
         if sigma_map is not None:

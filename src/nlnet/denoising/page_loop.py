@@ -14,7 +14,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings, PlannedPage, denoise_page, plan_together
 from nlnet.denoising.plan import Plan, Request
-from nlnet.denoising.series_windows import denoise_in_windows
+from nlnet.denoising.series_pages import denoise_in_windows
 from nlnet.errors import about
 from nlnet.masks import Planes
 from nlnet.progress import Report, one_of

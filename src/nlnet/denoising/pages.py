@@ -56,16 +56,7 @@ def sigma_of_pages(sigma: Sigma, pages: tuple[int, ...]) -> Array:
     >>> sigma_of_pages(0.1, (2,)).tolist()
     [0.1, 0.1]
     """
-    sigmas = np.empty(pages, object)
-    if not isinstance(sigma, Sequence) and not hasattr(sigma, "shape"):
-        sigmas.fill(sigma)
-        return sigmas
-    given = np.asarray(sigma)
-    if given.ndim == 0:
-        sigmas.fill(given.item())
-    else:
-        sigmas[...] = given
-    return sigmas
+    return np.full(pages, np.asarray(sigma), object)
 
 
 def series_of_pages(pages: tuple[int, ...], along: int) -> list[list[int]]:

@@ -4,8 +4,6 @@ Arrays, files, stacks, dask and the web page all ask here. Noise that is not giv
 rest is decided by what the values of the page fill, and not by what their dtype could hold.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -111,7 +109,7 @@ class Plan:
         low, high = (sigma * scale for sigma in self.sigmas)
         return f"white noise, sigma {low:.3g} to {high:.3g}"
 
-    def of_strength(self, sigma: float | None) -> Plan:
+    def of_strength(self, sigma: float | None) -> "Plan":
         """Return the same for a page whose noise is of that standard deviation, if it is given."""
         if sigma is None:
             return self
@@ -123,7 +121,7 @@ class Plan:
         return json.dumps(vars(self) | {"noise": self.noise.to_json()}, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> "Plan":
         """Read what :meth:`to_json` wrote."""
         values = json.loads(text)
         pairs = {name: values[name] and tuple(values[name]) for name in ("box", "sigmas", "values")}

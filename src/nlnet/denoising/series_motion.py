@@ -1,7 +1,5 @@
 """How a page of a series has moved and changed its brightness to become another one."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -58,7 +56,7 @@ class Motion:
     offset: float = 0.0
 
     @classmethod
-    def between(cls, field: Plane, fits: Plane) -> Motion:
+    def between(cls, field: Plane, fits: Plane) -> "Motion":
         """Return the motion together with the change of brightness, if there is one."""
         means = fits[..., (0, 2)]
         gain, offset = change_of_brightness(means)
@@ -81,7 +79,7 @@ class Motion:
         """Mean variance of the difference in a block."""
         return self.mean(3)
 
-    def still(self) -> Motion:
+    def still(self) -> "Motion":
         """Return what there is without motion."""
         fits = self.fits[..., [0, 1, 4, 5, 4, 5, 7, 7]]
         return Motion.between(np.zeros_like(self.field), fits)

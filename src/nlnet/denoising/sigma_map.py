@@ -5,8 +5,6 @@ spaced in log sigma, each only where the map comes near it; and every pixel is b
 results around its own sigma.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
@@ -97,7 +95,7 @@ class SigmaMap:
         return shares
 
     @classmethod
-    def between(cls, values: Array, low: float, high: float, magnitude: float) -> SigmaMap:
+    def between(cls, values: Array, low: float, high: float, magnitude: float) -> "SigmaMap":
         """Return a map for an image of such values; float32 must tell their noise from none."""
         least = magnitude * float(np.finfo(np.float32).eps)
         if values.dtype not in (np.float32, np.float64):

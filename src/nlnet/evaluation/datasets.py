@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nlnet.arrays import Array
-from nlnet.errors import InputError, ModelError, cannot
+from nlnet.errors import InputError, ModelError, trying
 from nlnet.images import SUFFIXES, read_image
 
 
@@ -27,10 +27,8 @@ def list_images(
     InputError
         If it has no images, or none for one of the ids.
     """
-    try:
+    with trying(f"read the folder {os.fspath(folder)!r}"):
         names = sorted(os.listdir(folder))
-    except OSError as error:
-        raise cannot(f"read the folder {os.fspath(folder)!r}", error) from error
     paths = [Path(folder, name) for name in names if Path(name).suffix.lower() in SUFFIXES]
     if ids is not None:
         missing = sorted(set(ids) - {path.stem for path in paths})
@@ -56,10 +54,8 @@ def bsd68_ids() -> frozenset[str]:
 
 def read_ids(path: str | os.PathLike[str]) -> frozenset[str]:
     """Read image ids from a text file, one per line; empty lines are skipped."""
-    try:
+    with trying(f"read the ids in {os.fspath(path)!r}"):
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise cannot(f"read the ids in {os.fspath(path)!r}", error) from error
     ids = frozenset(line.strip() for line in text.splitlines() if line.strip())
     if not ids:
         raise InputError(f"{os.fspath(path)!r} lists no ids, but must have one per line.")

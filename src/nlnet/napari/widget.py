@@ -1,7 +1,5 @@
 """The widget: what to do with which layer, and a thread that does it."""
 
-from __future__ import annotations
-
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +21,7 @@ _NOISES = {
 _ALONE = "every page by itself"
 
 
-def make_widget(napari_viewer: napari.viewer.Viewer) -> Container:
+def make_widget(napari_viewer: "napari.viewer.Viewer") -> "Container":
     """Return the widget that denoises layers of a viewer."""
     return _Widget(napari_viewer).container
 

@@ -5,8 +5,8 @@ The engine does it, from a sample of the image and with the eye that is part of 
 """
 
 import functools
-import importlib.resources
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,10 +164,9 @@ def _look(sample: Sample, kind: str | None) -> tuple[Any, Float32Array | None]:
 @functools.cache
 def shipped_eye() -> Eye:
     """Return the eye that is part of the package."""
-    from safetensors.numpy import load
+    from safetensors.numpy import load_file
 
-    content = (importlib.resources.files(__package__) / "eye.safetensors").read_bytes()
-    return eye_from_tensors(load(content))
+    return eye_from_tensors(load_file(Path(__file__).with_name("eye.safetensors")))
 
 
 def eye_from_tensors(tensors: Mapping[str, npt.NDArray[np.floating]]) -> Eye:

@@ -1,7 +1,5 @@
 """How strong the noise of one channel is over the brightness: a line, or points of a curve."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -48,7 +46,7 @@ class Level:
         light = np.maximum(np.asarray(values, np.float64) - self.black, 0)
         return np.sqrt(self.gain * light + self.read**2)
 
-    def scaled(self, factor: float) -> Level:
+    def scaled(self, factor: float) -> "Level":
         """Return the noise of the channel times a factor."""
         return Level(self.gain * factor, self.read * factor, self.black * factor)
 
@@ -84,7 +82,7 @@ class Nodes:
         places, sigmas = np.asarray(self.nodes, np.float64).T
         return np.asarray(np.interp(np.asarray(values, np.float64), places, sigmas))
 
-    def scaled(self, factor: float) -> Nodes:
+    def scaled(self, factor: float) -> "Nodes":
         """Return the noise of the channel times a factor."""
         return Nodes(tuple((x * factor, sigma * factor) for x, sigma in self.nodes))
 

@@ -1,7 +1,5 @@
 """Training curves: PSNR over time and over epochs, of the whole run and of joint training."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +32,7 @@ class _Curve:
             for key in ("time", "place", "train_psnr", "val_psnr")
         )
 
-    def joint_part(self) -> _Curve:
+    def joint_part(self) -> "_Curve":
         """Return joint training alone, without the crops, whose PSNR is far from the images'."""
         joint = [entry for entry in self.entries if entry["phase"] == "joint"]
         return _Curve(self.name, self.color, [{**entry, "train_psnr": None} for entry in joint])

@@ -1,7 +1,5 @@
 """Figures of images side by side, each with an enlarged detail and a caption."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import importlib.resources
@@ -107,7 +105,7 @@ class _Detail:
     zoom: int
 
     @classmethod
-    def choose(cls, shape: tuple[int, ...], column: int) -> _Detail:
+    def choose(cls, shape: tuple[int, ...], column: int) -> "_Detail":
         """Choose the smallest whole zoom at which the part is a small one of the image."""
         height, width = column * _DETAIL_SHAPE, column
         most_y, most_x = (max(1.0, _LARGEST_DETAIL * side) for side in shape)

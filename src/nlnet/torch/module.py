@@ -1,7 +1,5 @@
 """NLNet as an ``nn.Module``: the learned values, and the choice between engine and torch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -106,7 +104,7 @@ class NLNet(nn.Module):
         box: Box | None = BOX,
         backend: Backend = "auto",
         threads: int | None = None,
-    ) -> NLNet:
+    ) -> "NLNet":
         """Return the network with the weights of a loaded model, all of which can be trained.
 
         One for every sigma (`Family`) is given the noise with the images; any other is for images

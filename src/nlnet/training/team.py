@@ -1,7 +1,5 @@
 """One process or many: sharing the crops, and summing losses and gradients."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Callable, Sequence
@@ -40,7 +38,7 @@ class Team:
         neighbours = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.threads = threads or max(1, available_cpus() // neighbours)
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> "Team":
         # The engine has threads of its own, and what is left to torch is small. Torch's threads
         # wait for each other in busy loops: beside other work, a step would take many times as
         # long. And its sums depend on their number; with one, a run can be repeated to the bit.

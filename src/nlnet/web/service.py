@@ -1,7 +1,5 @@
 """What the server does for a request, from the upload to the answer."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib.util
@@ -39,7 +37,7 @@ class Service:
         Bytes of the uploads that are in memory.
     """
 
-    def __init__(self, catalog: Catalog, limits: Limits) -> None:
+    def __init__(self, catalog: Catalog, limits: "Limits") -> None:
         self.catalog = catalog
         self.limits = limits
         self.queue = JobQueue(limits.waiting, limits.job_seconds)

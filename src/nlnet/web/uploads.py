@@ -1,7 +1,5 @@
 """Reading uploads within limits of size, time and memory; nothing is written to disk."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys
@@ -58,7 +56,7 @@ class UploadRoute(APIRoute):
 class _Upload(Request):
     """A request whose form has one file and some short fields, and is read within limits."""
 
-    def __init__(self, request: Request, service: Service) -> None:
+    def __init__(self, request: Request, service: "Service") -> None:
         super().__init__(request.scope, self._receive_some)
         self._receive_any = request.receive
         self._service = service

@@ -36,30 +36,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from nlnet.training.simulation import scenes, steps
 from nlnet.training.simulation.cameras import InCamera, Residue
 from nlnet.training.simulation.means import TRAINED, Means
-from nlnet.training.simulation.scenes import (
-    Photos,
-    colored,
-    draw_cells,
-    draw_piece,
-    draw_scene,
-    pick,
-)
-from nlnet.training.simulation.steps import (
-    Cut,
-    Encode,
-    Grain,
-    Image,
-    Photons,
-    Quantise,
-    Scale,
-    Sensor,
-    Sharpen,
-    Step,
-    White,
-    blur,
-)
+from nlnet.training.simulation.scenes import Photos, pick
+from nlnet.training.simulation.steps import Image, Step, blur
 
 Kind = Literal["clean", "white", "soft", "photons", "grain", "camera"]
 KINDS: tuple[tuple[Kind, float], ...] = (
@@ -102,7 +83,7 @@ class Recipe(NamedTuple):
     @property
     def correlated(self) -> bool:
         """Whether neighboring pixels have noise that is alike, or a lossy file made it so."""
-        lossy = any(isinstance(step, Encode) for step in self.steps)
+        lossy = any(isinstance(step, steps.Encode) for step in self.steps)
         softness = max((getattr(step, "softness", 0.0) for step in self.steps), default=0.0)
         return self.kind in ("soft", "grain", "camera") or lossy or softness > 0
 
@@ -143,26 +124,30 @@ def _clean(photos: Photos, side: int, rng: np.random.Generator, means: Means) ->
     picture = _picture(photos, side, rng, means, places=6 if rng.random() < 0.5 else 2)
     if rng.random() < 0.33:
         picture = blur(picture, float(rng.uniform(0.3, 1.2)))
-    file = _file(rng, means) if rng.random() < 0.5 else (Quantise(),)
+    file = _file(rng, means) if rng.random() < 0.5 else (steps.Quantise(),)
     return Recipe("clean", picture, file)
 
 
 def _white(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
-    noise = White(_log_uniform(rng, 0.6, 70))
-    ends = (Quantise(),) if rng.random() < 0.5 else ()
+    noise = steps.White(_log_uniform(rng, 0.6, 70))
+    ends = (steps.Quantise(),) if rng.random() < 0.5 else ()
     file = _file(rng, means) if rng.random() < 0.25 else ends
     return Recipe("white", _picture(photos, side, rng, means), (noise, *file))
 
 
 def _soft(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
-    noise = White(_log_uniform(rng, 2, 40), float(rng.uniform(0.3, 0.8)))
-    ends = (Quantise(),) if rng.random() < 0.5 else ()
+    noise = steps.White(_log_uniform(rng, 2, 40), float(rng.uniform(0.3, 0.8)))
+    ends = (steps.Quantise(),) if rng.random() < 0.5 else ()
     return Recipe("soft", _picture(photos, side, rng, means), (noise, *ends))
 
 
 def _photons(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
     if rng.random() < 0.5:
-        picture = draw_cells(side, side, rng) if rng.random() < 0.5 else draw_scene(side, side, rng)
+        picture = (
+            scenes.draw_cells(side, side, rng)
+            if rng.random() < 0.5
+            else scenes.draw_scene(side, side, rng)
+        )
     else:
         picture = _piece(photos, side, rng, means)
         if rng.random() < 0.8:
@@ -172,12 +157,12 @@ def _photons(photos: Photos, side: int, rng: np.random.Generator, means: Means) 
     offset = float(rng.uniform(0, 40)) if rng.random() < 0.5 else 0.0
     share, least, most = means.soft
     softness = float(rng.uniform(least, most)) if rng.random() < share else 0.0
-    noise = Photons(peak, read, offset, softness)
+    noise = steps.Photons(peak, read, offset, softness)
     form = rng.random()
     if form < 0.35:
-        file: tuple[Step, ...] = (Quantise(),)
+        file: tuple[Step, ...] = (steps.Quantise(),)
     elif form < 0.75 and softness == 0:
-        file = (Quantise(255 / peak * float(rng.choice([1.0, 0.5, 0.1])), open_ended=True),)
+        file = (steps.Quantise(255 / peak * float(rng.choice([1.0, 0.5, 0.1])), open_ended=True),)
     else:
         file = ()
     return Recipe("photons", picture, (noise, *file))
@@ -186,8 +171,8 @@ def _photons(photos: Photos, side: int, rng: np.random.Generator, means: Means) 
 def _grain(photos: Photos, side: int, rng: np.random.Generator, means: Means) -> Recipe:
     picture = _picture(photos, side, rng, means)
     sigma, size = _log_uniform(rng, 3, 25), float(rng.uniform(0.4, 1.4))
-    grain = Grain(sigma, size, bool(rng.random() < 0.4), float(rng.choice([0.0, 0.5, 0.8])))
-    file = _file(rng, means) if rng.random() < 0.85 else (Quantise(),)
+    grain = steps.Grain(sigma, size, bool(rng.random() < 0.4), float(rng.choice([0.0, 0.5, 0.8])))
+    file = _file(rng, means) if rng.random() < 0.85 else (steps.Quantise(),)
     return Recipe("grain", picture, (grain, *file))
 
 
@@ -198,8 +183,8 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
     size = 2 * round(side / scale / 2)
     picture = _exposed(_piece(photos, size, rng, means), rng)
     photons = _log_uniform(rng, 40, 8000)
-    steps: list[Step] = [
-        Sensor(
+    way: list[Step] = [
+        steps.Sensor(
             photons,
             read=_log_uniform(rng, 0.5, 8),
             red=float(rng.uniform(1.2, 2.6)),
@@ -218,7 +203,7 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
         expected = float(rng.uniform(0.3, 1.3))
         if means.strongest > 1.3 and rng.random() < 0.5:
             expected = _log_uniform(rng, 1, means.strongest)
-        steps.append(
+        way.append(
             InCamera(
                 method,  # type: ignore[arg-type]
                 sigma=min(midtones * expected, 40.0),
@@ -233,14 +218,16 @@ def _camera(photos: Photos, side: int, rng: np.random.Generator, means: Means) -
             tuple(midtones * _log_uniform(rng, 0.02, 0.4) for _ in range(3)) for _ in range(2)
         )
         fineness, flat = _log_uniform(rng, 0.4, 1.5), _log_uniform(rng, 0.25, 1)
-        steps.append(Residue(luma, chroma, fineness, float(rng.uniform(-0.2, 0.9)), flat))
+        way.append(Residue(luma, chroma, fineness, float(rng.uniform(-0.2, 0.9)), flat))
     if rng.random() < 0.45:
         coring = midtones * _log_uniform(rng, 0.1, 1) if sparing else 0.0
-        steps.append(Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5)), coring))
+        way.append(
+            steps.Sharpen(float(rng.uniform(0.2, 1.5)), float(rng.uniform(0.6, 1.5)), coring)
+        )
     if size != side:
-        steps.append(Scale(side, side))
-    steps.extend(_file(rng, means) if rng.random() < 0.9 else (Quantise(),))
-    return Recipe("camera", picture, tuple(steps))
+        way.append(steps.Scale(side, side))
+    way.extend(_file(rng, means) if rng.random() < 0.9 else (steps.Quantise(),))
+    return Recipe("camera", picture, tuple(way))
 
 
 def _picture(
@@ -250,14 +237,14 @@ def _picture(
     if rng.random() < 0.8:
         picture = _exposed(_piece(photos, side, rng, means, places), rng)
         return picture if rng.random() < 0.67 else picture.mean(axis=2)
-    drawing = draw_scene(side, side, rng)
-    return colored(drawing, rng) if rng.random() < 0.5 else np.clip(drawing, 0, 255)
+    drawing = scenes.draw_scene(side, side, rng)
+    return scenes.colored(drawing, rng) if rng.random() < 0.5 else np.clip(drawing, 0, 255)
 
 
 def _piece(
     photos: Photos, side: int, rng: np.random.Generator, means: Means, places: int = 2
 ) -> Image:
-    return draw_piece(photos, side, rng, means.harsh, places=places, smallest=means.smallest)
+    return scenes.draw_piece(photos, side, rng, means.harsh, places=places, smallest=means.smallest)
 
 
 def _exposed(picture: Image, rng: np.random.Generator) -> Image:
@@ -270,12 +257,12 @@ def _file(rng: np.random.Generator, means: Means) -> tuple[Step, ...]:
     form = pick(rng, means.encoders)
     halved = bool(rng.random() < 0.65)
     quality = int(rng.integers(50, 99)) if rng.random() < 0.3 else int(rng.integers(75, 99))
-    last = Encode(form, quality, halved)  # type: ignore[arg-type]
+    last = steps.Encode(form, quality, halved)  # type: ignore[arg-type]
     if means.cut and rng.random() < means.cut:
         top, left = map(int, rng.integers(MARGIN, size=2))
-        return (Encode("jpeg", int(rng.integers(75, 99)), halved), Cut(top, left), last)
+        return (steps.Encode("jpeg", int(rng.integers(75, 99)), halved), steps.Cut(top, left), last)
     if rng.random() < 0.1:
-        return (Encode("jpeg", int(rng.integers(80, 99)), halved), last)
+        return (steps.Encode("jpeg", int(rng.integers(80, 99)), halved), last)
     return (last,)
 
 
