@@ -27,9 +27,8 @@ from nlnet.arrays import Array
 from nlnet.atomic import write_atomically
 from nlnet.denoising import error_maps
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import plan_page
+from nlnet.denoising.page import denoise_planes, plan_page
 from nlnet.denoising.plan import Request
-from nlnet.denoising.removal import denoise_planes
 from nlnet.inputs import to_planes
 from nlnet.masks import read_planes
 from nlnet.noise.record import Noise

@@ -34,10 +34,9 @@ from nlnet.network.parameters import initial_parameters
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import FILE_NAME, load_checkpoint
 from nlnet.training.data import CropSource
-from nlnet.training.phase import Phase, Setup
+from nlnet.training.phase import GreedyPhase, Phase, Setup, StagesPhase
 from nlnet.training.pictures import Pictures
 from nlnet.training.settings import VALIDATION_SIGMAS, settings_from_mapping
-from nlnet.training.stages import GreedyPhase, StagesPhase
 from nlnet.training.start import rescale_mixtures, starting_parameters
 from nlnet.training.team import Team
 

@@ -21,8 +21,8 @@ from nlnet.arrays import Array, FloatArray
 from nlnet.dask.chunks import LazyPages, halo_of, merge_small, whole_chunks
 from nlnet.dask.masks import find_hidden, halve_present
 from nlnet.dask.work import Work
+from nlnet.denoising.page import denoise_planes
 from nlnet.denoising.plan import Plan
-from nlnet.denoising.removal import denoise_planes
 from nlnet.inputs import from_planes, to_planes
 from nlnet.masks import Mask
 from nlnet.progress import ignore

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.network import Network
+from nlnet.denoising.page import blend, used_shares
 from nlnet.denoising.plan import Plan
-from nlnet.denoising.removal import blend, used_shares
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.planes import enlarge, halve, widen
 from nlnet.inputs import Shares
@@ -58,7 +58,7 @@ def error_map(
     planes, restored : (C, H, W) arrays
         The noisy image, and what the networks made of it, before it is blended or rounded.
     plan, sigma_map, network
-        As for `nlnet.denoising.removal.denoise_planes`.
+        As for `nlnet.denoising.page.denoise_planes`.
     """
     sigmas = sigmas_of(plan.noise, restored, sigma_map)
     rounding = np.float32(1 / 12 if planes.dtype.kind in "iu" else 0.0)

@@ -14,9 +14,8 @@ import numpy as np
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import PlannedPage
+from nlnet.denoising.page import PlannedPage, blend, denoise_planes, to_dtype
 from nlnet.denoising.plan import Plan
-from nlnet.denoising.removal import blend, denoise_planes, to_dtype
 from nlnet.denoising.series import REACH, MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.series import Plane
@@ -51,7 +50,7 @@ def denoise_series(
     read : callable
         Called once for each page, in order; None for one that is missing.
     network, report
-        As for `nlnet.denoising.removal.denoise_planes`.
+        As for `nlnet.denoising.page.denoise_planes`.
     wanted : sequence of int, optional
         The numbers of the pages to denoise, in order; all by default.
     """

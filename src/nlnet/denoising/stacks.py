@@ -12,8 +12,8 @@ from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
 from nlnet.denoising.image import stoppable, warnings_of
 from nlnet.denoising.network import Network
-from nlnet.denoising.page_loop import PageLoop
 from nlnet.denoising.pages import (
+    PageLoop,
     Sigma,
     find_axis,
     groups_of_pages,

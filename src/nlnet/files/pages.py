@@ -10,8 +10,7 @@ from nlnet.arrays import Array
 from nlnet.denoising.hot_pixels import hot_pixels_of
 from nlnet.denoising.network import Network
 from nlnet.denoising.page import PageFindings
-from nlnet.denoising.page_loop import PageLoop
-from nlnet.denoising.pages import groups_of_pages
+from nlnet.denoising.pages import PageLoop, groups_of_pages
 from nlnet.denoising.plan import Plan, Request
 from nlnet.errors import InputError, about
 from nlnet.files.series import series_of_file

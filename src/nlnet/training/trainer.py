@@ -20,12 +20,11 @@ from nlnet.model.model import Model
 from nlnet.torch import NLNet
 from nlnet.training.checkpoints import Checkpoint, RunProgress, earlier, summarize
 from nlnet.training.data import CropSource
-from nlnet.training.phase import Phase, Setup
+from nlnet.training.phase import GreedyPhase, JointPhase, Phase, Setup
 from nlnet.training.pictures import Pictures
 from nlnet.training.progress import RunLog, Screen
 from nlnet.training.refinement import RefinementPhase
 from nlnet.training.settings import TrainingSettings
-from nlnet.training.stages import GreedyPhase, JointPhase
 from nlnet.training.start import blank_parameters, starting_parameters, starting_refinement
 from nlnet.training.team import Team
 
