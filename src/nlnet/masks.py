@@ -4,8 +4,6 @@ They are filled with copies of other pixels, so that they look like the rest of 
 included, and what was there has no influence on anything. They come back as they were.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from typing import Any, TypeGuard
@@ -160,13 +158,13 @@ class Planes:
     axis: int | None
     image: Array
 
-    def cast(self, dtype: np.dtype[Any] | None) -> Planes:
+    def cast(self, dtype: np.dtype[Any] | None) -> "Planes":
         """Return the same planes as values of another dtype, if there is one."""
         if dtype is None:
             return self
         return dataclasses.replace(self, planes=self.planes.astype(dtype, copy=False))
 
-    def part(self, region: tuple[slice, slice]) -> Planes | None:
+    def part(self, region: tuple[slice, slice]) -> "Planes | None":
         """Return some rows and columns of it, filled from themselves; None if none is visible."""
         axis = self.axis
         image = self.image if axis is None else np.moveaxis(self.image, axis, -1)
@@ -221,7 +219,7 @@ def read_planes(image: object, mask: npt.ArrayLike | None, channel_axis: int | N
     return Planes(planes, hidden, axis, pixels)
 
 
-def _is_masked(image: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+def _is_masked(image: object) -> "TypeGuard[np.ma.MaskedArray[Any, Any]]":
     """Tell whether it is a masked array; numpy.ma, slow to load, is only there if one is in use."""
     return "numpy.ma" in sys.modules and isinstance(image, np.ma.MaskedArray)
 

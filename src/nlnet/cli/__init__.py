@@ -96,7 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_ERROR
     except KeyboardInterrupt as stop:
         _complain("nlnet: interrupted")
-        return stop.exit_code if isinstance(stop, Terminated) else EXIT_INTERRUPTED
+        # What shells report for a process that a signal ended.
+        return 128 + stop.args[0] if isinstance(stop, Terminated) else EXIT_INTERRUPTED
     except OSError as error:
         if not _give_up_stdout():
             raise

@@ -50,9 +50,9 @@ from nlnet.cli.denoise_options import ARGUMENTS as ARGUMENTS
 from nlnet.cli.denoise_options import settings_of
 from nlnet.cli.denoise_volume import denoise_out_of_core, means_volume, on_cluster
 from nlnet.cli.messages import error_line, json_line, outcome_lines, progress_bar
-from nlnet.cli.output import check_output, check_writes_images, make_folder
+from nlnet.cli.output import check_folder, check_output, check_writes_images
 from nlnet.cli.streams import STREAM, files_of, uses_streams
-from nlnet.errors import InputError, NLNetError
+from nlnet.errors import InputError, NLNetError, trying
 
 if TYPE_CHECKING:
     from nlnet.files.many_files import FileReport
@@ -165,7 +165,9 @@ def _denoise_plan(
     from nlnet.files.series import FILES
 
     plan = make_plan(inputs, output, recursive=arguments.recursive)
-    make_folder(output)
+    with trying(f"make the output folder {str(output)!r}"):
+        output.mkdir(parents=True, exist_ok=True)
+    check_folder(output)
     todo, existing = split_jobs(plan.jobs, overwrite=arguments.overwrite)
     tally: Counter[str] = Counter()
     failed: list[Path] = []

@@ -1,7 +1,5 @@
 """The part of ``nlnet denoise`` for images of any size: zarr and TIFF, here or on a cluster."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os
@@ -37,7 +35,7 @@ def means_volume(arguments: argparse.Namespace) -> bool:
     return arguments.scheduler is not None and tiffs and not source.is_dir()
 
 
-def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> None:
+def denoise_out_of_core(settings: "Settings", arguments: argparse.Namespace) -> None:
     """Denoise a zarr folder or a TIFF file, block by block."""
     source, target = Path(arguments.inputs[0]), Path(arguments.output)
     refused = {
@@ -80,7 +78,7 @@ def denoise_out_of_core(settings: Settings, arguments: argparse.Namespace) -> No
 
 
 @contextmanager
-def on_cluster(address: str, settings: Settings) -> Iterator[Cluster]:
+def on_cluster(address: str, settings: "Settings") -> "Iterator[Cluster]":
     """Connect to the cluster whose scheduler has that address."""
     with needs_extra("dask", *LIBRARIES):
         from nlnet.dask.schedulers import Cluster, connect

@@ -3,8 +3,6 @@
 Bars are on standard error, only on a terminal, and only if the work takes a while.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys
@@ -24,7 +22,7 @@ def error_line(message: object) -> str:
 
 
 def outcome_lines(
-    source: object, target: object, findings: Findings, *, as_json: bool
+    source: object, target: object, findings: "Findings", *, as_json: bool
 ) -> list[str]:
     """Say what was done to a file: lines for people, or one of JSON for scripts."""
     if as_json:
@@ -38,7 +36,7 @@ def json_line(status: str, source: object = None, **more: Any) -> str:
     return json.dumps({"status": status, **about, **more}, default=str)
 
 
-def _estimate(findings: Findings) -> list[str]:
+def _estimate(findings: "Findings") -> list[str]:
     """Say what noise was found, and how many pages stay as they are."""
     if not findings.estimated:
         return []
@@ -79,7 +77,7 @@ _FILES = "{desc}: {n:.0f}/{total}|{bar}| {elapsed}, {remaining} left"
 class Bar:
     """A bar, and lines of text above it."""
 
-    def __init__(self, shown: tqdm[Any] | None) -> None:
+    def __init__(self, shown: "tqdm[Any] | None") -> None:
         self._shown = shown
 
     def report(self, done: float) -> None:

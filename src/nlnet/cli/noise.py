@@ -19,8 +19,6 @@ zarr array whose axes have names, channel by channel. Raw files are looked at be
 developed. A plot needs matplotlib: pip install 'nlnet[plot]'.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json
@@ -56,11 +54,11 @@ class Found(NamedTuple):
 
     name: str
     part: tuple[str, int] | None
-    noise: Noise
+    noise: "Noise"
     white: float
     hot: int = 0
 
-    def in_words(self) -> tuple[str, Noise]:
+    def in_words(self) -> "tuple[str, Noise]":
         """Return the file and, in a stack, the page or channel; and the noise if white were 255."""
         part = () if self.part is None else ("{} {}".format(*self.part),)
         return ", ".join((self.name, *part)), self.noise.scaled(255 / self.white)
@@ -166,7 +164,7 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
         yield Found(name, part, plan.noise, 255.0 if unknown else plan.white, hot)
 
 
-def _open_zarr(path: Path, limit: int) -> tuple[Pages, int | None]:
+def _open_zarr(path: Path, limit: int) -> "tuple[Pages, int | None]":
     """Return the pages of an array, and the axis of them that zarr calls c."""
     with needs_extra("dask", *LIBRARIES):
         from nlnet.dask.volumes import open_volume
@@ -189,7 +187,7 @@ def _open_zarr(path: Path, limit: int) -> tuple[Pages, int | None]:
     return Pages(math.prod(layout.pages), read), volume.noise_axis
 
 
-def _look_at_raw(path: Path, settings: Settings) -> Found:
+def _look_at_raw(path: Path, settings: "Settings") -> Found:
     """Estimate the noise of a sensor, in its numbers above black."""
     if settings.data_range is not None:
         raise InputError(

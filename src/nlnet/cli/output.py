@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nlnet.cli.arguments import OVERWRITE, argument, group, made_of, whole_number
 from nlnet.defaults import JPEG_QUALITY
-from nlnet.errors import FileError, InputError, reason_of, trying
+from nlnet.errors import FileError, InputError, reason_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,13 +38,6 @@ def check_output(
     if os.path.lexists(path) and not overwrite:
         raise FileError(f"The output {str(path)!r} exists; replace it with --overwrite.")
     check_folder(path.parent)
-
-
-def make_folder(folder: Path) -> None:
-    """Make an output folder, if it is not there, and check that it takes new files."""
-    with trying(f"make the output folder {str(folder)!r}"):
-        folder.mkdir(parents=True, exist_ok=True)
-    check_folder(folder)
 
 
 def check_folder(folder: Path) -> None:

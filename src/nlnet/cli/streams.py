@@ -90,16 +90,7 @@ _NAMES = ("SIGTERM", "SIGHUP")
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal asked the process to end; `number` is the signal's."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code that shells report for a process that a signal ended."""
-        return 128 + self.number
+    """A signal asked the process to end; its only argument is the signal's number."""
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """The network as denoising uses it: chosen by the noise, and run by the engine on an image."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -70,7 +68,7 @@ class Network:
         max_memory: int | None,
         device: str,
         strength: Strength = 1.0,
-    ) -> Network:
+    ) -> "Network":
         """Return what runs the model that a user asks for; parameters as for `nlnet.denoise`."""
         shares = check_strength(strength, channels)
         check_machine(threads, max_memory, device)
@@ -83,7 +81,7 @@ class Network:
         """Whether a refinement follows the stages: its results have other errors."""
         return self.choose(25.0).refinement is not None
 
-    def unblended(self) -> Network:
+    def unblended(self) -> "Network":
         """Return the network whose result is to be blended: it removes all noise, at least."""
         luma, chroma = self.strength
         return dataclasses.replace(self, strength=(max(luma, 1.0), max(chroma, 1.0)))
@@ -92,7 +90,7 @@ class Network:
         """Return the model for white noise of the image."""
         return self.choose(sigma * 255 / self.span)
 
-    def beside(self, used: int, what: str, shape: tuple[int, ...]) -> Network:
+    def beside(self, used: int, what: str, shape: tuple[int, ...]) -> "Network":
         """Return the network with the memory that is left beside bytes that something else uses."""
         if self.max_memory is None:
             return self

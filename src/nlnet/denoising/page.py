@@ -26,6 +26,7 @@ from nlnet.engine.removal import Part
 from nlnet.errors import InputError
 from nlnet.inputs import Shares
 from nlnet.masks import Planes
+from nlnet.noise import store
 from nlnet.noise.record import Noise
 from nlnet.noise.sample import Sample
 from nlnet.noise.stabilisation import engine_noise
@@ -248,7 +249,7 @@ def denoise_planes(
         here = slice(first, first + rows.shape[1])
         if unblended is not None:
             unblended[:, here] = rows
-        restored[:, here] = to_dtype(blend(planes[:, here], rows, used), restored.dtype)
+        restored[:, here] = store(blend(planes[:, here], rows, used), restored.dtype)
 
     # More noise than there is may be removed, but nothing is blended yet.
     network = network.unblended()
@@ -261,15 +262,6 @@ def denoise_planes(
 def used_shares(network: Network, noise: Noise) -> Shares:
     """Return the shares of what networks remove that are taken from the image, up to 1."""
     return engine_noise(noise).shares(network.strength)
-
-
-def to_dtype(rows: FloatArray, dtype: np.dtype[Any]) -> Array:
-    """Return values of a dtype: integers are rounded, and kept in its range."""
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        # In float64, which holds the limits of 32-bit integers exactly.
-        rows = np.clip(np.rint(rows, dtype=np.float64), limits.min, limits.max)
-    return rows.astype(dtype)
 
 
 def blend(noisy: Array, denoised: FloatArray, shares: Shares) -> FloatArray:

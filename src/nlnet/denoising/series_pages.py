@@ -14,11 +14,12 @@ import numpy as np
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.denoising.network import Network
-from nlnet.denoising.page import PlannedPage, blend, denoise_planes, to_dtype
+from nlnet.denoising.page import PlannedPage, blend, denoise_planes
 from nlnet.denoising.plan import Plan
 from nlnet.denoising.series import REACH, MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.series import Plane
+from nlnet.noise import store
 from nlnet.noise.record import Camera, Noise, Photon
 from nlnet.noise.stabilisation import Stabiliser, even_out
 from nlnet.progress import Report, ignore, one_of
@@ -83,7 +84,8 @@ def _in_units(found: PlannedPage, network: Network) -> Page:
             given = SigmaMap(values, given.low / unit, given.high / unit)
         whole = dataclasses.replace(network, strength=(1.0, 1.0))
         guide, _ = denoise_planes(noisy, _unit_plan(found), whole, ignore, sigma_map=given)
-    return Page(noisy, guide, found.page.hidden, _spread(found), _even_from(found))
+    spread = None if isinstance(found.plan.noise, Camera) else _map(found)  # it is not white
+    return Page(noisy, guide, found.page.hidden, spread, _even_from(found))
 
 
 def _remove_left(found: PlannedPage, merged: MergedPage, network: Network, report: Report) -> Array:
@@ -107,7 +109,7 @@ def _remove_left(found: PlannedPage, merged: MergedPage, network: Network, repor
     back = _inverse(found, denoised)
     if plan.box is not None:
         back = np.clip(back, *plan.box)
-    return to_dtype(blend(planes, back, network.strength), planes.dtype)
+    return store(blend(planes, back, network.strength), planes.dtype)
 
 
 def _unit_plan(found: PlannedPage, factor: float = 1.0) -> Plan:
@@ -129,11 +131,6 @@ def _unit(found: PlannedPage) -> float | None:
         return found.plan.noise.sigma
     low, high = found.plan.sigmas
     return math.sqrt(max(low, high / 16) * high)
-
-
-def _spread(found: PlannedPage) -> Plane | float | None:
-    """Return the standard deviation of the noise in those units; None if it is not white."""
-    return None if isinstance(found.plan.noise, Camera) else _map(found)
 
 
 def _map(found: PlannedPage) -> Plane | float:

@@ -230,11 +230,6 @@ class StackPages:
         return page[..., :3] if self._axes == 3 else page
 
 
-def map_of(maps: Any, index: tuple[int, ...]) -> Array:
-    """Return the map of sigma of a page."""
-    return _read_page(maps, () if maps.ndim == 2 else index)
-
-
 def _read_page(data: Any, index: tuple[int, ...]) -> Array:
     """Return a page in memory; of masked arrays, also of dask's, with its mask."""
     page = data[index]
@@ -300,4 +295,5 @@ class _StackLoop(PageLoop[Array]):
     def sigma_of(self, number: int, planes: Planes | None = None) -> Any:
         if self._maps is None or planes is None:
             return self._sigmas.item(number)
-        return map_of(self._maps, self._pages.index_of(number))
+        index = self._pages.index_of(number) if self._maps.ndim > 2 else ()
+        return _read_page(self._maps, index)

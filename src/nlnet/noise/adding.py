@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nlnet.arrays import Array
+from nlnet.arrays import Array, FloatArray
 
 
 def add_noise(clean: Array, sigma: float, seed: int = 0) -> npt.NDArray[np.float64]:
@@ -37,20 +37,20 @@ def add_noise(clean: Array, sigma: float, seed: int = 0) -> npt.NDArray[np.float
     return noisy
 
 
-def store(noisy: npt.NDArray[np.float64], dtype: np.dtype[Any], data_range: float | None) -> Array:
-    """Return a noisy image in the dtype of a file.
+def store(values: FloatArray, dtype: np.dtype[Any], data_range: float | None = None) -> Array:
+    """Return floating values, such as those of a noisy image, in the dtype of a file.
 
     Whole numbers are rounded and kept in what the dtype holds, unsigned ones also in the data
     range. Floating values are neither.
 
     Parameters
     ----------
-    noisy : array
-        The image, from :func:`add_noise`.
+    values : array
+        The image, such as one from :func:`add_noise`.
     dtype : dtype
         That of the file.
-    data_range : float or None
-        The value of white; None if nothing is known of it, as of signed and 32-bit integers.
+    data_range : float, optional
+        The value of white; left out if nothing is known of it, as of signed and 32-bit integers.
 
     Examples
     --------
@@ -60,9 +60,10 @@ def store(noisy: npt.NDArray[np.float64], dtype: np.dtype[Any], data_range: floa
     [-32768, -4, 300]
     """
     if dtype.kind == "f":
-        return noisy.astype(dtype)
+        return values.astype(dtype)
     limits = np.iinfo(dtype)
     highest = limits.max
     if data_range is not None and dtype.kind == "u":
         highest = min(highest, math.floor(data_range))
-    return np.rint(np.clip(noisy, limits.min, highest)).astype(dtype)
+    # In float64, which holds the limits of 32-bit integers exactly.
+    return np.clip(np.rint(values, dtype=np.float64), limits.min, highest).astype(dtype)

@@ -7,8 +7,6 @@ relative to that, whatever the dtype could hold. The ends of what values fill ar
 that stars and hot pixels are not taken for white.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -58,7 +56,7 @@ class Sample:
     rows: int = 1
 
     @classmethod
-    def of(cls, planes: Array, pages: int = 1) -> Sample:
+    def of(cls, planes: Array, pages: int = 1) -> "Sample":
         """Sample (C, H, W) planes of finite values, one of so many pages."""
         channels, height, width = planes.shape
         places = tile_places(planes.shape, pages)
@@ -67,7 +65,7 @@ class Sample:
         return cls((channels, height, width), planes.dtype, extremes, tiles, rows=len(places))
 
     @classmethod
-    def together(cls, samples: Sequence[Sample]) -> Sample:
+    def together(cls, samples: "Sequence[Sample]") -> "Sample":
         """Return the sample of several pages of one shape."""
         if len(samples) == 1:
             return samples[0]
@@ -78,7 +76,7 @@ class Sample:
             pages=len(samples),
         )
 
-    def kept(self) -> Sample:
+    def kept(self) -> "Sample":
         """Return the sample with copies of its parts, so that the image can be forgotten."""
         return dataclasses.replace(self, tiles=[tile.copy() for tile in self.tiles])
 

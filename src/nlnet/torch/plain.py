@@ -79,8 +79,7 @@ def analysis(image: Tensor, filters: Tensor, weights: Tensor, members: Tensor) -
     """L: filter the patches, and sum each group's features with its weights, (B, C, F, H * W)."""
     batch, channels, height, width = image.shape
     size = int(filters.shape[1] ** 0.5)
-    rows, columns = mirrored(height, size // 2, image), mirrored(width, size // 2, image)
-    padded = image.index_select(-2, rows).index_select(-1, columns)
+    padded = pad(image, size // 2)
     kernel = filters.reshape(-1, 1, size, size)
     features = functional.conv2d(padded.reshape(batch * channels, 1, *padded.shape[2:]), kernel)
     features = features.reshape(batch, channels, -1, height * width)
@@ -145,9 +144,7 @@ def find_groups(image: Tensor, config: NetworkConfig) -> Tensor:
     batch, height, width = image.shape
     check_size(height, width, config)
     radius, size = config.window // 2, config.patch_size
-    rows = mirrored(height, size // 2, image)
-    columns = mirrored(width, size // 2, image)
-    padded = image.float().index_select(-2, rows).index_select(-1, columns)
+    padded = pad(image.float(), size // 2)
     edge = (radius,) * 4
     around = functional.pad(padded, edge)
     inside = functional.pad(torch.ones_like(image), edge) > 0
@@ -190,6 +187,16 @@ def _ranked_offsets(window: int) -> npt.NDArray[np.int64]:
     span = range(-(window // 2), window // 2 + 1)
     ranked = sorted(((dy, dx) for dy in span for dx in span), key=lambda o: o[0] ** 2 + o[1] ** 2)
     return np.array(ranked)
+
+
+def pad(
+    planes: Tensor, before: int, behind: tuple[int | None, int | None] = (None, None)
+) -> Tensor:
+    """Return (..., H, W) planes with mirrored edges; parameters as for :func:`mirrored`."""
+    rows, columns = (
+        mirrored(planes.shape[axis], before, planes, behind[axis]) for axis in (-2, -1)
+    )
+    return planes.index_select(-2, rows).index_select(-1, columns)
 
 
 def mirrored(length: int, before: int, like: Tensor, behind: int | None = None) -> Tensor:

@@ -23,7 +23,7 @@ from nlnet.network.refinement import (
     blank,
     image_scale,
 )
-from nlnet.torch.plain import mirrored
+from nlnet.torch.plain import pad
 
 
 class RefinementNet(nn.Module):
@@ -68,9 +68,7 @@ class RefinementNet(nn.Module):
         planes = torch.cat([estimate - center, noisy - center], dim=1)
         planes = planes * (factors * image_scale(nearest).to(noisy))
         height, width = noisy.shape[-2:]
-        rows = mirrored(height, 0, noisy, -height % self.config.unit)
-        columns = mirrored(width, 0, noisy, -width % self.config.unit)
-        planes = planes.index_select(-2, rows).index_select(-1, columns)
+        planes = pad(planes, 0, (-height % self.config.unit, -width % self.config.unit))
         with torch.autocast(noisy.device.type, torch.bfloat16, enabled=self.in_bfloat16):
             change = self._run_layers(functional.pixel_unshuffle(planes, 2), log_sigma)
         change = functional.pixel_shuffle(change, 2)[..., :height, :width].to(noisy.dtype)

@@ -4,8 +4,6 @@ Every crop follows from the recipe's seed and its own place in the training, not
 generator: an interrupted run, or one spread over processes, sees the very same crops.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,22 +51,22 @@ class Batch:
         """The sigma of its images, where all of them have the same."""
         return float(self.sigmas[0])
 
-    def pick(self, items: Sequence[int]) -> Batch:
+    def pick(self, items: Sequence[int]) -> "Batch":
         """Return some of the batch's images."""
         index = torch.as_tensor(items, dtype=torch.int64)
         return self._map(lambda tensor: tensor[index])
 
-    def split(self, size: int) -> list[Batch]:
+    def split(self, size: int) -> "list[Batch]":
         """Cut the batch into parts of at most `size` images."""
         places = range(len(self))
         return [self.pick(places[start : start + size]) for start in places[::size]]
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> "Batch":
         """Return the batch on another device, but for the sigmas."""
         moved = self._map(lambda tensor: tensor.to(device))
         return dataclasses.replace(moved, sigmas=self.sigmas)
 
-    def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+    def _map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         return Batch(**{name: change(tensor) for name, tensor in vars(self).items()})
 
 

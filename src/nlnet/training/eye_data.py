@@ -86,20 +86,19 @@ def strengths_of(first: Planes, second: Planes) -> Planes:
     for weights in ((1.0, 0.0, 0.0), (0.0, 1 / 3, 4 / 9)):
         for scale in range(SCALES):
             side = 1 << scale
-            means = cv2.resize(
-                np.moveaxis(difference, 0, -1),
-                None,
-                fx=1 / side,
-                fy=1 / side,
-                interpolation=cv2.INTER_AREA,
-            )
+            means = _shrunk(np.moveaxis(difference, 0, -1), side)
             power = (np.square(means) @ np.array(weights, np.float32)) * side**2
-            cells = cv2.resize(
-                power, None, fx=side / CELL, fy=side / CELL, interpolation=cv2.INTER_AREA
-            )
+            cells = _shrunk(power, CELL // side)
             around = cv2.blur(cells, (3, 3), borderType=cv2.BORDER_REFLECT)
             maps.append(np.sqrt(np.maximum(around, 0)))
     return np.stack(maps).astype(np.float32)
+
+
+def _shrunk(image: Planes, times: int) -> Planes:
+    """Return the means of squares of pixels."""
+    share = 1 / times
+    shrunk = cv2.resize(image, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
+    return np.asarray(shrunk)
 
 
 def make_example(photos: Photos, settings: EyeSettings, number: int) -> Example:

@@ -56,23 +56,18 @@ class Photos:
         rows, columns = (
             min(round(n / scale), m) for n, m in zip((height, width), photo.shape, strict=False)
         )
-        tries = [
-            (
-                int(rng.integers(photo.shape[0] - rows + 1)),
-                int(rng.integers(photo.shape[1] - columns + 1)),
-            )
-            for _ in range(places)
-        ]
+        room = photo.shape[0] - rows + 1, photo.shape[1] - columns + 1
+        tries = [rng.integers(room) for _ in range(places)]
         # In most cases the place with the most detail: much of a photo is sky.
         cuts = [photo[top : top + rows, left : left + columns] for top, left in tries]
-        busiest = max(
-            cuts,
-            key=lambda cut: float(np.abs(np.diff(cut[..., 1].astype(np.int16), axis=1)).mean()),
-        )
-        cut = busiest if rng.random() < 0.6 else cuts[0]
+        cut = max(cuts, key=_detail) if rng.random() < 0.6 else cuts[0]
         way = cv2.INTER_AREA if scale <= 1 else cv2.INTER_CUBIC
         piece = cv2.resize(cut.astype(np.float32), (width, height), interpolation=way)
         return np.clip(piece, 0, 255)
+
+
+def _detail(photo: np.ndarray) -> float:
+    return float(np.abs(np.diff(photo[..., 1].astype(np.int16), axis=1)).mean())
 
 
 def draw_piece(
@@ -139,10 +134,8 @@ def draw_cells(height: int, width: int, rng: np.random.Generator) -> Image:
     for _ in range(int(rng.integers(2, 14))):
         center = tuple(int(n) for n in rng.integers(0, (width, height)))
         axes = tuple(int(n) for n in rng.integers(6, 40, 2))
-        body = np.zeros_like(canvas)
-        cv2.ellipse(
-            body, center, axes, float(rng.uniform(0, 180)), 0, 360, float(rng.uniform(20, 160)), -1
-        )
+        body, angle = np.zeros_like(canvas), float(rng.uniform(0, 180))
+        cv2.ellipse(body, center, axes, angle, 0, 360, float(rng.uniform(20, 160)), -1)
         canvas += blur(body, float(rng.uniform(1, 5)))
     texture = blur(rng.standard_normal((height, width), np.float32), float(rng.uniform(1, 6)))
     canvas *= np.clip(
@@ -174,16 +167,13 @@ def draw_phantom(height: int, width: int, rng: np.random.Generator) -> Image:
     """Draw a round body of smooth and flat parts on an empty ground, as in CT."""
     canvas = np.zeros((height, width), np.float32)
     middle, size = (width // 2, height // 2), min(height, width)
-    cv2.ellipse(
-        canvas, middle, (int(0.46 * size), int(0.4 * size)), 0, 0, 360, 90.0, -1, cv2.LINE_AA
-    )
+    body = int(0.46 * size), int(0.4 * size)
+    cv2.ellipse(canvas, middle, body, 0, 0, 360, 90.0, -1, cv2.LINE_AA)
     for _ in range(int(rng.integers(4, 14))):
         center = tuple(int(n) for n in rng.uniform(0.25, 0.75, 2) * (width, height))
         axes = tuple(int(n) for n in rng.uniform(0.02, 0.15, 2) * size + 1)
-        value = float(rng.uniform(20, 230))
-        cv2.ellipse(
-            canvas, center, axes, float(rng.uniform(0, 180)), 0, 360, value, -1, cv2.LINE_AA
-        )
+        value, angle = float(rng.uniform(20, 230)), float(rng.uniform(0, 180))
+        cv2.ellipse(canvas, center, axes, angle, 0, 360, value, -1, cv2.LINE_AA)
     return blur(canvas, float(rng.uniform(0, 1.2)))
 
 
