@@ -83,7 +83,7 @@ ship: setup  ## add the best model of the training run RUN= to the package, and 
 	$(BIN)/python -m scripts.ship $(RUN)
 
 # In this order: each begins with nothing, or with one before it.
-OPEN_MODELS := open-gray-s25 open-gray open-gray-plus open-color open-color-plus
+OPEN_MODELS := open-gray-s25 open-gray open-gray-plus-start open-gray-plus open-color open-color-plus-start open-color-plus
 
 .PHONY: photos models
 photos: setup  ## prepare the photos in PHOTOS= (train/ and val/) for training, in build/photos
@@ -94,7 +94,7 @@ models: photos  ## train the open models from nothing on the photos in PHOTOS=, 
 	  resume=$$(test ! -e runs/$$name/checkpoint.pt || echo --resume); \
 	  $(BIN)/nlnet train configs/$$name.toml --data build/photos --out runs/$$name $$resume || exit 1; \
 	done
-	$(BIN)/python -m scripts.ship $(patsubst %,runs/%,$(filter-out %-s25,$(OPEN_MODELS)))
+	$(BIN)/python -m scripts.ship $(patsubst %,runs/%,$(filter-out %-s25 %-start,$(OPEN_MODELS)))
 
 .PHONY: site test-site bench-site
 site: setup  ## the page without a server, as files for any web server, into build/site
