@@ -16,7 +16,7 @@ import nlnet
 from nlnet.atomic import write_atomically
 from nlnet.evaluation.comparison import compare
 from nlnet.images import ImageFile, read_image
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from nlnet.training.eye_data import opponent, strengths_of
 from nlnet.training.simulation.cameras import InCamera
 from nlnet.training.simulation.recipes import Recipe

@@ -13,8 +13,9 @@ import nlnet
 from nlnet.denoising.plan import Request, make_plan
 from nlnet.errors import InputError
 from nlnet.model.model import Model
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level, Nodes
-from nlnet.noise.record import Camera, Curve, NoNoise, Photon
+from nlnet.noise.record import Curve, NoNoise, Photon
 from nlnet.noise.sample import Sample
 from nlnet.noise.stabilisation import Stabiliser
 

@@ -15,7 +15,8 @@ from paths import PROJECT
 from nlnet.cli import main
 from nlnet.images import ImageFile, read_image, write_image, write_pages
 from nlnet.noise import add_noise, store
-from nlnet.noise.record import Camera, Noise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise
 
 GAIN = 4.0
 

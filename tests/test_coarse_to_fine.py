@@ -19,7 +19,7 @@ from nlnet.engine.removal import Part, Removal, scales_of
 from nlnet.errors import InputError
 from nlnet.model.model import Model
 from nlnet.network.block import prepare
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from nlnet.noise.stabilisation import engine_noise
 
 pytestmark = pytest.mark.numerical

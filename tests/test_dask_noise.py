@@ -12,8 +12,9 @@ from pictures import one_stage
 import nlnet
 from nlnet.denoising.network import Network
 from nlnet.errors import InputError
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Nodes
-from nlnet.noise.record import Camera, Curve, Noise
+from nlnet.noise.record import Curve, Noise
 from tests.messages import refused
 
 pytestmark = [pytest.mark.numerical, pytest.mark.usefixtures("dask_in_this_thread")]

@@ -15,8 +15,9 @@ from paths import PROJECT
 import nlnet
 from nlnet.engine.library import SET_VARIABLE, available_sets
 from nlnet.model.family import Family
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level, Nodes
-from nlnet.noise.record import Camera, Curve, Photon
+from nlnet.noise.record import Curve, Photon
 from nlnet.noise.sample import Sample
 
 LIBRARIES = sorted((PROJECT / "build" / "engine").glob("wasm-*/*.wasm"))

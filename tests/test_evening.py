@@ -11,7 +11,7 @@ from elsewhere import identity, remove_with
 import nlnet
 from nlnet.engine.planes import widen
 from nlnet.engine.removal import Part
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 
 pytestmark = pytest.mark.numerical
 

@@ -17,7 +17,7 @@ from nlnet.cli import main
 from nlnet.dask.masks import halve_present
 from nlnet.errors import InputError
 from nlnet.model.model import Model
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from tests.messages import refused
 
 pytestmark = pytest.mark.numerical

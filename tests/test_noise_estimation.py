@@ -11,7 +11,7 @@ from noise_cases import clean, correlated_noise, estimate, photon_noise
 import nlnet
 from nlnet.errors import InputError
 from nlnet.noise import add_noise
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from nlnet.noise.sample import Sample
 
 pytestmark = pytest.mark.numerical

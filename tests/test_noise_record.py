@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from nlnet import Noise
 from nlnet.errors import InputError
-from nlnet.noise.record import AnyLevel, Camera, Curve, Level, Nodes, NoNoise, Photon, White
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import AnyLevel, Curve, Level, Nodes, NoNoise, Photon, White
 
 pytestmark = [pytest.mark.numerical, pytest.mark.engineless]
 

@@ -12,7 +12,7 @@ import pytest
 import nlnet
 from nlnet.cli import main
 from nlnet.model.model import Model
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 
 pytest.importorskip("distributed")
 tifffile = pytest.importorskip("tifffile")

@@ -19,7 +19,7 @@ from nlnet.errors import InputError
 from nlnet.files.settings import Settings
 from nlnet.model.loading import choose_model, load_model, select_model
 from nlnet.model.model import Model
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from nlnet.raw.mosaic import denoise_mosaic
 
 pytestmark = pytest.mark.numerical

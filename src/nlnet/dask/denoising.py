@@ -28,7 +28,8 @@ from nlnet.engine.removal import scales_of
 from nlnet.inputs import Strength
 from nlnet.masks import Mask
 from nlnet.model.loading import AUTO, ModelLike
-from nlnet.noise.record import SCALES, Camera, Noise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import SCALES, Noise
 from nlnet.noise.stabilisation import engine_noise
 from nlnet.progress import ignore
 

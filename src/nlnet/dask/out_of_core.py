@@ -25,7 +25,8 @@ from nlnet.files.pages import sigmas_of_pages
 from nlnet.files.settings import Settings
 from nlnet.files.volume_paths import is_tiff, is_zarr
 from nlnet.inputs import DATA_RANGES
-from nlnet.noise.record import SCALES, Camera
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import SCALES
 from nlnet.progress import Progress, ignore
 
 

@@ -19,7 +19,8 @@ from nlnet.denoising.plan import Plan, Request, make_plan
 from nlnet.engine.estimates import sampled_pages
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, to_planes
-from nlnet.noise.record import SCALES, Camera, Noise, NoNoise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import SCALES, Noise, NoNoise
 from nlnet.noise.sample import Sample
 
 _MISSING = Plan(NoNoise(), 1.0, 1.0, 0.0, None, 0.0, idle=True, unclipped=False, values=(0.0, 0.0))

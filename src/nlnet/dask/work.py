@@ -18,7 +18,7 @@ from nlnet.model import loading
 from nlnet.model.loading import ModelLike
 from nlnet.network.config import NetworkConfig
 from nlnet.network.matching import check_size
-from nlnet.noise.record import Camera
+from nlnet.noise.camera import Camera
 from nlnet.noise.stabilisation import engine_noise
 
 

@@ -23,8 +23,9 @@ from nlnet.denoising.plan import Plan
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.planes import enlarge, halve, widen
 from nlnet.inputs import Shares
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Camera, Noise, Photon
+from nlnet.noise.record import Noise, Photon
 from nlnet.parallel import available_cpus, single_threaded_blas
 
 Maps = npt.NDArray[np.float32]

@@ -19,7 +19,8 @@ from nlnet.errors import Cancelled
 from nlnet.inputs import Strength, check_float
 from nlnet.masks import read_planes
 from nlnet.model.loading import AUTO, ModelLike
-from nlnet.noise.record import Camera, Noise, NoNoise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, NoNoise
 from nlnet.progress import Progress, Report, bar, ignore
 
 

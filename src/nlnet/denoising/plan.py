@@ -16,7 +16,8 @@ from nlnet.denoising.sigma_map import check_extremes, is_map
 from nlnet.engine.noise import sure_certainty
 from nlnet.errors import InputError
 from nlnet.inputs import DATA_RANGES, check_data_range, check_sigma
-from nlnet.noise.record import Camera, Noise, NoNoise, White, check_kind
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, NoNoise, White, check_kind
 from nlnet.noise.sample import Sample
 from nlnet.noise.stabilisation import engine_noise
 

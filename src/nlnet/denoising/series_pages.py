@@ -20,7 +20,8 @@ from nlnet.denoising.series import REACH, MergedPage, Page, merge_pages
 from nlnet.denoising.sigma_map import SigmaMap
 from nlnet.engine.series import Plane
 from nlnet.noise import store
-from nlnet.noise.record import Camera, Noise, Photon
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, Photon
 from nlnet.noise.stabilisation import Stabiliser, even_out
 from nlnet.progress import Report, ignore, one_of
 

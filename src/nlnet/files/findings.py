@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from nlnet.denoising.page import PageFindings
 from nlnet.denoising.plan import is_sure
 from nlnet.images import ImageFile
-from nlnet.noise.record import Camera, Noise, NoNoise
+from nlnet.noise.camera import Camera
+from nlnet.noise.record import Noise, NoNoise
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,8 +19,9 @@ from nlnet.masks import read_planes
 from nlnet.network.block import prepare_eye
 from nlnet.network.eye import Eye, EyeConfig
 from nlnet.network.layers import Layer
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import Level
-from nlnet.noise.record import Camera, Noise, NoNoise, Photon, White, check_kind
+from nlnet.noise.record import Noise, NoNoise, Photon, White, check_kind
 from nlnet.noise.sample import Sample, check_size
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from nlnet.errors import InputError
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import AnyLevel, Level, Nodes
-from nlnet.noise.record import Camera, Curve, Noise, NoNoise, Photon, White
+from nlnet.noise.record import Curve, Noise, NoNoise, Photon, White
 
 _FORMAT = 2
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from nlnet.arrays import Array, FloatArray
 from nlnet.engine.noise import EngineLevel, EngineNoise
+from nlnet.noise.camera import Camera
 from nlnet.noise.levels import AnyLevel, Nodes
-from nlnet.noise.record import Camera, Noise
+from nlnet.noise.record import Noise
 
 
 class Stabiliser:
