@@ -21,7 +21,7 @@ def longest_task(trace: bytes) -> float:
     main = [event for event in names if event["args"]["name"] == "CrRendererMain"]
     threads = {(event["pid"], event["tid"]) for event in main}
     taken = [
-        event["tdur"] / 1000
+        event.get("tdur", 0) / 1000  # none: less than a microsecond
         for event in events
         if event["name"].endswith("RunTask") and (event["pid"], event["tid"]) in threads
     ]

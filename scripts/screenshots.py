@@ -100,6 +100,7 @@ def shoot_site(page: Any, url: str, files: list[Path]) -> None:
     page.locator("#file").set_input_files(files)
     page.locator("#tally", has_text=f"{len(files)} of {len(files)} done").wait_for(timeout=120_000)
     page.locator("#grain").fill("60")
+    page.locator("#grain").blur()
     page.wait_for_timeout(1000)
     save(page, "web-site.jpg")
 

@@ -59,6 +59,9 @@ def test_it_works_offline(site: Visits, noisy_png: Path) -> None:
     tour.expect("#found", "Found: white noise")
 
 
+PATIENCE = 10_000 * SECONDS
+"""Milliseconds for 3 megapixels, on a machine that is busy with other things."""
+
 CANCEL = """async () => {
   const began = performance.now();
   document.getElementById("cancel").click();
@@ -93,12 +96,13 @@ def test_the_page_never_keeps_people_waiting(
     browser: Any, site: Visits, large: Path, noisy_png: Path
 ) -> None:
     tour = site()
+    tour.page.locator("#noise").select_option("white")
     browser.start_tracing(page=tour.page, categories=CATEGORIES)
     tour.open(large, noisy_png)
     tour.expect("#busy-text", "Denoising")
     tour.page.evaluate(CANCEL)
     tour.page.get_by_role("button", name="Run 2 again").click()
-    tour.page.locator("#tally", has_text="2 of 2 done").wait_for(timeout=4000 * SECONDS)
+    tour.page.locator("#tally", has_text="2 of 2 done").wait_for(timeout=PATIENCE)
     tour.set_slider("grain", 40)
     tour.expect("#blend[data-drawn]")
     tour.page.get_by_role("button", name="Real size").click()
@@ -107,9 +111,7 @@ def test_the_page_never_keeps_people_waiting(
     tour.page.mouse.wheel(0, -300)
     tour.expect("#blend[data-drawn]")
     tour.page.locator("#download-all").click()
-    tour.page.locator("#status", has_text="saved").wait_for(
-        state="attached", timeout=4000 * SECONDS
-    )
+    tour.page.locator("#status", has_text="saved").wait_for(state="attached", timeout=PATIENCE)
     assert 1 < longest_task(browser.stop_tracing()) < LONG
 
 
