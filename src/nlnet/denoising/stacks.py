@@ -1,5 +1,6 @@
 """Arrays of many images, as viewers and microscopes hold them: denoised page by page."""
 
+import dataclasses
 import math
 import sys
 import warnings
@@ -51,6 +52,7 @@ def denoise_stack(
     progress: Progress | bool | None = None,
     dtype: npt.DTypeLike | None = None,
     hot_pixels: bool = False,
+    error: bool = False,
 ) -> Any:
     """Remove the noise of every image of an array.
 
@@ -101,13 +103,18 @@ def denoise_stack(
         As for :func:`nlnet.denoise`, with the share of all the work.
     dtype, hot_pixels : optional
         As for :func:`nlnet.denoise`.
+    error : bool, optional
+        Whether to return, beside the images, the standard deviation of the error of every pixel.
+        Not together with `along`.
 
     Returns
     -------
     array or torch.Tensor
         The denoised images, a numpy array of the same shape and dtype,
         unless another dtype is asked for; for a masked array, a
-        masked array; for a tensor, a tensor on the same device, without gradient.
+        masked array; for a tensor, a tensor on the same device, without gradient. With
+        ``error=True``, a pair of them and a numpy array of the same shape in float32, with NaN for
+        pixels that are left out and for alpha.
 
     Raises
     ------
@@ -133,7 +140,10 @@ def denoise_stack(
     pages = StackPages(stack, rgb, mask, result_dtype)
     sigma, maps = split_sigma(sigma, pages.shape, pages.size)
     sigmas = sigma_of_pages(sigma, pages.shape)
-    request = Request(noise, data_range, clip, hot_pixels)
+    request = Request(noise, data_range, clip, hot_pixels, error)
+    if error and along is not None:
+        raise InputError("Errors (error=True) are known of single pages, but not along an axis.")
+    errors = np.full(pages.data.shape, np.nan, np.float32) if error else None
     for each in (*sigmas.ravel(), maps):
         request.check(each, pages.data.dtype)
     groups = groups_of_pages(pages.shape, noise_axis, per_page=per_page or maps is not None)
@@ -147,11 +157,19 @@ def denoise_stack(
     for number, page, image, found in loop.run(series, report):
         pages.write(number, page, pages.without_alpha(page) if image is None else image)
         plans += [] if found is None else [found.plan]
+        if errors is not None and found is not None:
+            pages.without_alpha(errors[pages.index_of(number)])[...] = found.error
     given = isinstance(noise, Noise)
-    told = dict.fromkeys(text for plan in plans for text in warnings_of(plan, given=given))
-    for message in told:
+    values = [value for plan in plans for value in plan.values]
+    for message in dict.fromkeys(
+        text
+        for plan in plans
+        for text in warnings_of(
+            dataclasses.replace(plan, values=(min(values), max(values))), given=given
+        )
+    ):
         warnings.warn(message, stacklevel=2)
-    return pages.result()
+    return pages.result() if errors is None else (pages.result(), errors)
 
 
 class StackPages:
