@@ -1,6 +1,5 @@
 """Arrays of many images, as viewers and microscopes hold them: denoised page by page."""
 
-import dataclasses
 import math
 import sys
 import warnings
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import stoppable, warnings_of
+from nlnet.denoising.image import stoppable, warnings_of_pages
 from nlnet.denoising.network import Network
 from nlnet.denoising.pages import (
     PageLoop,
@@ -84,12 +83,9 @@ def denoise_stack(
     along : int or str, optional
         The axis in front along which pages are neighbors, such as the time of a movie or the depth
         of a stack: 0 for the first one, or its name if the array has names for its axes (xarray,
-        zarr). Each page is then merged with the four before and the four
-        after it, moved to where they show the same, before the rest of the noise is removed. What
-        only one page shows stays in that page. By default every page is denoised by itself. A page
-        that is all NaN stays as it is.
-    strength : float or pair of floats, optional
-        As for :func:`nlnet.denoise`.
+        zarr). Each page is then merged with the four before and the four after it, moved to where
+        they show the same, before the rest of the noise is removed. What only one page shows stays
+        in that page. By default every page is denoised by itself. A page that is all NaN stays.
     mask : array of bool or integers, optional
         True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
         the axes in front. Masked arrays bring their own, and NaN is always left out. At most half
@@ -101,20 +97,15 @@ def denoise_stack(
         As for :func:`nlnet.denoise`, for every page.
     progress : callable or True, optional
         As for :func:`nlnet.denoise`, with the share of all the work.
-    dtype, hot_pixels : optional
-        As for :func:`nlnet.denoise`.
-    error : bool, optional
-        Whether to return, beside the images, the standard deviation of the error of every pixel.
-        Not together with `along`.
+    strength, dtype, hot_pixels, error : optional
+        As for :func:`nlnet.denoise`; `error` not together with `along`.
 
     Returns
     -------
     array or torch.Tensor
-        The denoised images, a numpy array of the same shape and dtype,
-        unless another dtype is asked for; for a masked array, a
-        masked array; for a tensor, a tensor on the same device, without gradient. With
-        ``error=True``, a pair of them and a numpy array of the same shape in float32, with NaN for
-        pixels that are left out and for alpha.
+        The denoised images, a numpy array of the same shape and dtype, unless another dtype is
+        asked for; for a masked array, a masked array; for a tensor, a tensor on its device, without
+        gradient. With ``error=True``, a pair of them and a float32 array of the same shape.
 
     Raises
     ------
@@ -159,15 +150,7 @@ def denoise_stack(
         plans += [] if found is None else [found.plan]
         if errors is not None and found is not None:
             pages.without_alpha(errors[pages.index_of(number)])[...] = found.error
-    given = isinstance(noise, Noise)
-    values = [value for plan in plans for value in plan.values]
-    for message in dict.fromkeys(
-        text
-        for plan in plans
-        for text in warnings_of(
-            dataclasses.replace(plan, values=(min(values), max(values))), given=given
-        )
-    ):
+    for message in warnings_of_pages(plans, given=isinstance(noise, Noise)):
         warnings.warn(message, stacklevel=2)
     return pages.result() if errors is None else (pages.result(), errors)
 
