@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 import nlnet
 from nlnet.atomic import write_atomically
 from nlnet.evaluation.comparison import compare
+from nlnet.evaluation.datasets import read_clean
 from nlnet.images import ImageFile, read_image
 from nlnet.noise import add_noise
 from nlnet.plotting.curves import draw_curves
@@ -32,6 +33,7 @@ def main() -> None:
     draw_example()
     draw_stage()
     draw_optimizers()
+    draw_movie()
     noise_figures.draw_all()
 
 
@@ -57,6 +59,23 @@ def draw_example() -> None:
     noisy = _to_bytes(add_noise(read_image(static / "example.jpg").pixels, SIGMA, seed=0))
     denoised = pyvips.Image.new_from_array(nlnet.denoise(noisy, SIGMA))
     write_atomically(static / "example-denoised.jpg", denoised.jpegsave_buffer(Q=85, strip=True))
+
+
+def draw_movie() -> None:
+    """Pan over the bundled photo with much noise, and draw a frame page by page and along time."""
+    photo = read_clean(PROJECT / "examples" / "cat.png", channels=1)
+    starts = [(20 + t, 90 + 3 * t) for t in range(7)]
+    film = np.stack([photo[top : top + 240, left : left + 240] for top, left in starts])
+    noisy = film + np.random.default_rng(0).normal(0, 2 * SIGMA, film.shape)
+    films = {
+        f"a frame of seven, noise of sigma {2 * SIGMA}": noisy,
+        "page by page": nlnet.denoise_stack(noisy, 2 * SIGMA, data_range=255),
+        "along time": nlnet.denoise_stack(noisy, 2 * SIGMA, data_range=255, along=0),
+    }
+    shown = [(name, [ImageFile(_to_bytes(pages[3]))]) for name, pages in films.items()]
+    _, figure = compare([ImageFile(_to_bytes(film[3]))], shown, name="original")
+    small = pyvips.Image.new_from_array(figure.pixels).thumbnail_image(WIDTH)
+    write_atomically(IMAGES / "movie.jpg", small.jpegsave_buffer(Q=72, strip=True))
 
 
 def draw_optimizers() -> None:

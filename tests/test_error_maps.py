@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import refused
 
 import nlnet
 from nlnet.cli import main
 from nlnet.denoising import error_maps
+from nlnet.errors import InputError
 from nlnet.images import ImageFile, read_image
 from nlnet.noise.record import NoNoise
 
@@ -102,6 +104,26 @@ def test_what_is_left_out_has_no_error_and_what_has_no_noise_that_which_was_meas
     with pytest.warns(UserWarning, match="as it is"):
         error = nlnet.denoise(np.zeros((64, 64)), noise=NoNoise(0.01), error=True)[1]
     np.testing.assert_allclose(error, 0.01)
+
+
+def test_stacks_have_a_map_for_every_page() -> None:
+    truth = np.stack([RAMP, RAMP[::-1]])[:, None]
+    stack = truth + np.random.default_rng(3).normal(0, 20, truth.shape)
+    stack[1, 0, 3, 4] = np.nan
+    options: dict[str, Any] = {"data_range": 255, "error": True}
+    denoised, error = nlnet.denoise_stack(stack, 20, **options)
+    assert (error.shape, error.dtype) == (stack.shape, np.float32)
+    for page, one, its_error in zip(stack[:, 0], denoised[:, 0], error[:, 0], strict=True):
+        alone, alone_error = nlnet.denoise(page, 20, **options)
+        np.testing.assert_array_equal(one, alone)
+        np.testing.assert_array_equal(its_error, alone_error)
+    np.testing.assert_array_equal(np.isnan(error), np.isnan(stack))
+    rgba = np.random.default_rng(0).integers(90, 160, (2, 24, 24, 4), np.uint8)
+    _, error = nlnet.denoise_stack(rgba, 20, error=True)
+    assert np.isnan(error[..., 3]).all()
+    assert np.isfinite(error[..., :3]).all()
+    with refused(InputError, "error=True", "along"):
+        nlnet.denoise_stack(stack[:, 0], 20, along=0, **options)
 
 
 def test_bands_have_no_seams(monkeypatch: pytest.MonkeyPatch) -> None:

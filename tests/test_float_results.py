@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tifffile
 from messages import refused
 
 import nlnet
@@ -92,6 +94,26 @@ def test_channels_that_differ_in_their_noise(tmp_path: Path) -> None:
     expected = nlnet.denoise_stack(stack, noise_axis=1)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
     assert main(["denoise", *files, "--noise-axis", "2", "--overwrite"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["ome", "imagej"])
+def test_channels_that_files_name(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = RNG.poisson(TRUTH, (3, 2, *TRUTH.shape)) * np.array([1, 40])[:, None, None]
+    stack = counts.astype(np.uint16)
+    path, target = tmp_path / "in.ome.tif", tmp_path / "out.ome.tif"
+    tifffile.imwrite(path, stack, **{kind: True}, metadata={"axes": "TCYX"})
+    assert main(["noise", str(path), "--json"]) == 0
+    gains = [json.loads(line)["noise"]["levels"][0]["gain"] for line in said(capsys)]
+    np.testing.assert_allclose(gains, [1, 40], rtol=0.2)
+    assert main(["denoise", str(path), "-o", str(target)]) == 0
+    expected = nlnet.denoise_stack(stack, noise_axis=1)
+    np.testing.assert_array_equal(tifffile.imread(target), expected)
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
 
 
 def test_a_bar_shows_the_progress(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,8 +29,6 @@ def viewer() -> Iterator[Any]:
     window = napari.Viewer(show=False)
     yield window
     window.close()
-    # Here, and not by chance in a thread that works: Qt crashes then.
-    gc.collect()
 
 
 def docked(viewer: Any) -> Any:
@@ -123,6 +122,35 @@ def test_it_can_be_cancelled(viewer: Any) -> None:
     widget.stop.native.click()
     wait(lambda: widget.start.enabled)
     assert len(viewer.layers) == 1
+
+
+def test_the_thread_collects_no_garbage(viewer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer.add_image(noisy(4, 48, 48))
+    widget = docked(viewer)
+    widget.sigma.value, widget.white.value = 10, 255
+    work, working, collected_in = nlnet.denoise_stack, [], []
+
+    def wasteful(*arguments: Any, **options: Any) -> Any:
+        working.append(threading.current_thread())
+        garbage = [[]]
+        for _ in range(20 * gc.get_threshold()[0]):
+            garbage = [garbage]  # kept, so that it counts as new
+        return work(*arguments, **options)
+
+    def note(phase: str, _: Any) -> None:
+        collected_in.append(threading.current_thread())
+
+    monkeypatch.setattr(nlnet, "denoise_stack", wasteful)
+    gc.callbacks.append(note)
+    try:
+        widget.run()
+        wait(lambda: widget.start.enabled)
+    finally:
+        gc.callbacks.remove(note)
+    assert working
+    assert threading.main_thread() not in working
+    assert not set(working) & set(collected_in)
+    assert gc.isenabled()
 
 
 def test_what_cannot_be_done_is_said(viewer: Any) -> None:

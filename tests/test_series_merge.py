@@ -7,7 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from nlnet.denoising.series import REACH, Page, merge_page, merge_pages, strength_of_noise
+from nlnet.denoising.series import (
+    REACH,
+    Page,
+    merge_page,
+    merge_pages,
+    near_enough,
+    strength_of_noise,
+)
 from nlnet.denoising.series_motion import Motion, find_motion, moves
 from nlnet.engine.library import SET_VARIABLE, available_sets
 from nlnet.engine.series import align
@@ -85,6 +92,23 @@ def test_pages_move_if_noisy_ones_covary_more_for_it_than_by_chance(moved, still
     fits[..., [1, 3, 5]] = 2, 0.5, 1
     fits[..., 6], fits[..., 7] = moved, still
     assert moves([Motion(np.zeros((24, 24, 2), np.float32), fits)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        ({1: 0.5, 2: 0.51, 3: 0.49, 4: 0.52}, {1, 2, 3, 4}),  # the first page of what stays
+        ({1: 0.06, 2: 0.16, 3: 0.25, 4: 0.92}, {1}),  # of what grows or fades
+        ({2: 0.16, 3: 0.06, 5: 0.07, 6: 0.17}, {2, 3, 5, 6}),  # within it, balanced
+        ({2: 0.19, 3: 0.08, 5: 0.04, 6: 0.1}, {3, 5, 6}),
+        ({3: 0.06, 5: 0.07, 6: 0.17}, {3, 5}),  # what would balance the last is missing
+        ({}, set()),
+    ],
+)
+def test_neighbours_that_differ_much_more_than_the_nearest_are_left_out(left, expected):
+    fits = np.zeros((2, 2, 8), np.float32)
+    found = {other: Motion(fits[..., :2], fits + np.float32(each)) for other, each in left.items()}
+    assert near_enough(found, 0 if 1 in left else 4).keys() == expected
 
 
 def test_a_point_that_one_page_shows_is_left_as_it_is():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import says
 
 import nlnet
 from nlnet.errors import Cancelled, InputError
@@ -173,6 +174,13 @@ def test_one_estimate_for_all_pages(gray_model: Model) -> None:
         alone[0], nlnet.denoise(pages[0], data_range=255, model=gray_model)
     )
     assert np.abs(alone - denoised).max() > 0
+
+
+def test_what_pages_have_in_common_is_said_once(recwarn: pytest.WarningsRecorder) -> None:
+    stack = np.random.default_rng(0).normal(500, 30, (3, 24, 32))
+    nlnet.denoise_stack(stack, 30)
+    (warning,) = recwarn
+    says(warning.message, f"from {stack.min():g} to {stack.max():g}", "data_range")
 
 
 def test_channels_have_noise_of_their_own(gray_model: Model) -> None:

@@ -191,8 +191,8 @@ SIGMA = argument("--sigma S", SIGMA_TEXT, sigma, required=True)
 LEVEL = argument("--sigma S", "of a model for every sigma, the one for this noise", sigma, 25.0)
 NOISE_AXIS = argument(
     "--noise-axis A",
-    "axis of an array in npy, npz, FITS or zarr whose pages differ in their noise, such as "
-    "channels: 0 for the first (default: the axis that zarr calls c, if there is one)",
+    "axis of an array or a stack whose pages differ in their noise, such as channels: 0 for the "
+    "first (default: the channels, if the file names them, as zarr, OME and ImageJ do)",
     whole_number,
 )
 DATA_RANGE = argument(

@@ -14,9 +14,9 @@ Examples
 Numbers are in the units of the file, as nlnet.denoise(noise=...) takes them in Python, and where
 white is not 255 on the 8-bit scale as well, like --sigma of 'nlnet denoise'. The variance of photon
 noise is gain * (x - black) + read noise squared; where channels differ, a slash is between their
-numbers. The pages of a stack are looked at together, unless --per-page or --noise-axis is given; a
-zarr array whose axes have names, channel by channel. Raw files are looked at before they are
-developed. A plot needs matplotlib: pip install 'nlnet[plot]'.
+numbers. The pages of a stack are looked at together, unless --per-page or --noise-axis is given;
+those of files that name an axis of channels (OME, ImageJ, zarr), channel by channel. Raw files are
+looked at before they are developed. A plot needs matplotlib: pip install 'nlnet[plot]'.
 """
 
 import argparse
@@ -158,7 +158,7 @@ def _look_at(path: Path, arguments: argparse.Namespace) -> Iterator[Found]:
     told = settings.data_range is not None or first.data_range is not None
     for group, plan, hot in work.look():
         part = None
-        if each or settings.noise_axis is not None:
+        if each or work.noise_axis is not None:
             part = ("page" if each else "channel", group + 1)
         unknown = not told and first.pixels.dtype.kind == "f" and plan.values[1] > _BRIGHT
         yield Found(name, part, plan.noise, 255.0 if unknown else plan.white, hot)

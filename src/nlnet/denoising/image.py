@@ -5,8 +5,9 @@ scaled so that their noise is the one the model was trained for. The module is n
 ``denoise`` because importing it would then replace the function ``nlnet.denoise``.
 """
 
+import dataclasses
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -197,6 +198,13 @@ def warnings_of(plan: Plan, *, given: bool) -> Iterator[str]:
         )
     if plan.unclipped:
         yield unclipped_warning(plan)
+
+
+def warnings_of_pages(plans: Sequence[Plan], *, given: bool) -> list[str]:
+    """Return what users are warned of pages: once for all of them, with the values of all."""
+    values = [value for plan in plans for value in plan.values]
+    wide = (dataclasses.replace(plan, values=(min(values), max(values))) for plan in plans)
+    return list(dict.fromkeys(text for plan in wide for text in warnings_of(plan, given=given)))
 
 
 def unclipped_warning(plan: Plan) -> str:

@@ -34,6 +34,10 @@ _KEPT = 4.0
 """What stands out of the noise that a page loses, in its standard deviation: noise itself does in
 one of 16,000 coefficients."""
 
+_TREND, _BALANCED = 2.0, 3.0
+"""How much more than the nearest page others may differ if nothing moves: those on one side alone,
+and those that pages as far on the other side balance. What grows or fades differs more and more."""
+
 _POINT, _AROUND = 5.0, 4
 """What a point stands out by to be one that only this page shows, in standard deviations of what
 averaging removes within 5x5 pixels, and the pixels around it that are left as they are."""
@@ -188,6 +192,7 @@ def merge_page(
     # Pages that show something else do not tell what moves.
     if not moves([each for each in found.values() if is_alike(each)]):
         found = {other: each.still() for other, each in found.items()}
+        found = near_enough(found, number)
     alike = [
         pages[other].as_neighbour(each.field, each.gain, each.offset)
         for other, each in found.items()
@@ -203,6 +208,16 @@ def merge_page(
         points = shown_once(page.noisy - merged, removed * page.spread)
         merged, left = np.where(points, page.noisy, merged), np.where(points, np.float32(1), left)
     return merged, left
+
+
+def near_enough(found: Mapping[int, Motion], number: int) -> dict[int, Motion]:
+    """Return the neighbours of a page that differ little more than the nearest one does."""
+    nearest = min(found, key=lambda other: (abs(other - number), found[other].left), default=number)
+    return {
+        other: each
+        for other, each in found.items()
+        if each.left <= (_BALANCED if 2 * number - other in found else _TREND) * found[nearest].left
+    }
 
 
 def is_alike(found: Motion) -> bool:

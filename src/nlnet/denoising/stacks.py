@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from nlnet.arrays import Array
 from nlnet.denoising.devices import CPU
-from nlnet.denoising.image import stoppable, warnings_of
+from nlnet.denoising.image import stoppable, warnings_of_pages
 from nlnet.denoising.network import Network
 from nlnet.denoising.pages import (
     PageLoop,
@@ -51,6 +51,7 @@ def denoise_stack(
     progress: Progress | bool | None = None,
     dtype: npt.DTypeLike | None = None,
     hot_pixels: bool = False,
+    error: bool = False,
 ) -> Any:
     """Remove the noise of every image of an array.
 
@@ -82,12 +83,9 @@ def denoise_stack(
     along : int or str, optional
         The axis in front along which pages are neighbors, such as the time of a movie or the depth
         of a stack: 0 for the first one, or its name if the array has names for its axes (xarray,
-        zarr). Each page is then merged with the four before and the four
-        after it, moved to where they show the same, before the rest of the noise is removed. What
-        only one page shows stays in that page. By default every page is denoised by itself. A page
-        that is all NaN stays as it is.
-    strength : float or pair of floats, optional
-        As for :func:`nlnet.denoise`.
+        zarr). Each page is then merged with the four before and the four after it, moved to where
+        they show the same, before the rest of the noise is removed. What only one page shows stays
+        in that page. By default every page is denoised by itself. A page that is all NaN stays.
     mask : array of bool or integers, optional
         True for pixels to leave out, as for :func:`nlnet.denoise`: (H, W) for all pages, or with
         the axes in front. Masked arrays bring their own, and NaN is always left out. At most half
@@ -99,15 +97,15 @@ def denoise_stack(
         As for :func:`nlnet.denoise`, for every page.
     progress : callable or True, optional
         As for :func:`nlnet.denoise`, with the share of all the work.
-    dtype, hot_pixels : optional
-        As for :func:`nlnet.denoise`.
+    strength, dtype, hot_pixels, error : optional
+        As for :func:`nlnet.denoise`; `error` not together with `along`.
 
     Returns
     -------
     array or torch.Tensor
-        The denoised images, a numpy array of the same shape and dtype,
-        unless another dtype is asked for; for a masked array, a
-        masked array; for a tensor, a tensor on the same device, without gradient.
+        The denoised images, a numpy array of the same shape and dtype, unless another dtype is
+        asked for; for a masked array, a masked array; for a tensor, a tensor on its device, without
+        gradient. With ``error=True``, a pair of them and a float32 array of the same shape.
 
     Raises
     ------
@@ -133,7 +131,10 @@ def denoise_stack(
     pages = StackPages(stack, rgb, mask, result_dtype)
     sigma, maps = split_sigma(sigma, pages.shape, pages.size)
     sigmas = sigma_of_pages(sigma, pages.shape)
-    request = Request(noise, data_range, clip, hot_pixels)
+    request = Request(noise, data_range, clip, hot_pixels, error)
+    if error and along is not None:
+        raise InputError("Errors (error=True) are known of single pages, but not along an axis.")
+    errors = np.full(pages.data.shape, np.nan, np.float32) if error else None
     for each in (*sigmas.ravel(), maps):
         request.check(each, pages.data.dtype)
     groups = groups_of_pages(pages.shape, noise_axis, per_page=per_page or maps is not None)
@@ -147,11 +148,11 @@ def denoise_stack(
     for number, page, image, found in loop.run(series, report):
         pages.write(number, page, pages.without_alpha(page) if image is None else image)
         plans += [] if found is None else [found.plan]
-    given = isinstance(noise, Noise)
-    told = dict.fromkeys(text for plan in plans for text in warnings_of(plan, given=given))
-    for message in told:
+        if errors is not None and found is not None:
+            pages.without_alpha(errors[pages.index_of(number)])[...] = found.error
+    for message in warnings_of_pages(plans, given=isinstance(noise, Noise)):
         warnings.warn(message, stacklevel=2)
-    return pages.result()
+    return pages.result() if errors is None else (pages.result(), errors)
 
 
 class StackPages:

@@ -13,7 +13,7 @@ from nlnet.denoising.page import PageFindings
 from nlnet.denoising.pages import PageLoop, groups_of_pages
 from nlnet.denoising.plan import Plan, Request
 from nlnet.errors import InputError, about
-from nlnet.files.series import series_of_file
+from nlnet.files.series import CHANNELS, axes_of, series_of_file
 from nlnet.files.settings import FileSigma, Settings, page_mask, page_sigmas
 from nlnet.images import ImageFile
 from nlnet.inputs import find_data_range
@@ -79,10 +79,15 @@ class PageWork(PageLoop[ImageFile]):
             error=settings.error is not None,
         )
         each = settings.per_page or settings.sigma_map is not None
-        leading = leading if math.prod(leading) == len(pages) else (len(pages),)
+        axes = axes_of(self._first, len(pages))
+        if len(leading) < 2 or math.prod(leading) != len(pages):
+            leading = tuple(axes.values())
+        self.noise_axis = settings.noise_axis
+        if self.noise_axis is None and CHANNELS in axes:
+            self.noise_axis = list(axes).index(CHANNELS)
         with about(repr(name)):
             self._sigmas = sigmas_of_pages(settings.sigma, len(pages))
-            groups = groups_of_pages(leading, settings.noise_axis, per_page=each)
+            groups = groups_of_pages(leading, self.noise_axis, per_page=each)
         height, width = self._first.pixels.shape[:2]
         dtype = np.dtype(np.float32) if settings.writing.depth == "float32" else None
         super().__init__((height, width), groups, request, network, dtype)

@@ -12,6 +12,9 @@ from nlnet.images.exif import DESCRIPTION
 PAGES, FILES = "pages", "files"
 """Axes that are no names of a file's own: all its pages, and the images of a folder."""
 
+CHANNELS = "c"
+"""The axis whose pages differ in their noise."""
+
 
 def series_of_file(first: ImageFile, count: int, along: str | int) -> list[list[int]]:
     """Return the numbers of the pages of every series of a file.

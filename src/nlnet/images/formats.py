@@ -155,7 +155,7 @@ _OTHERS: dict[str, tuple[bytes, tuple[str, ...], str | None]] = {
     "HDF5": (rb"\x89HDF\r\n\x1a\n", (".h5", ".hdf5"), "h5py.File({name})['DATASET'][()]"),
     "MRC": (rb".{208}MAP[ \0]", (".mrc",), "mrcfile.read({name})"),
     "DICOM": (rb".{128}DICM", (".dcm",), "pydicom.dcmread({name}).pixel_array"),
-    "CZI": (rb"ZISRAWFILE", (".czi",), "czifile.imread({name})"),
+    "CZI": (rb"ZISRAWFILE", (".czi",), "czifile.imread({name}).squeeze()"),
     "ND2": (rb"\xda\xce\xbe\x0a", (".nd2",), "nd2.imread({name})"),
     "LIF": (rb"\x70\0\0\0.{4}\x2a", (".lif",), "liffile.imread({name})"),
     _VIDEO: (
@@ -236,9 +236,9 @@ def recognize(source: Source, stream: BinaryIO) -> Format:
         if re.match(signature, start, re.DOTALL):
             way = "convert it to PNG, TIFF or JPEG"
             if call is not None:
-                line = f"stack = {call.format(name=repr(source.name))}"
-                library = call.partition(".")[0]
-                way = f"with the library {library}, in Python: {line}; nlnet.denoise_stack(stack)"
+                library, array = call.partition(".")[0], call.format(name=repr(source.name))
+                lines = f"import {library}, nlnet; clean = nlnet.denoise_stack({array})"
+                way = f"with the library {library}, in Python: {lines}"
             elif name == _VIDEO:
                 way = _FRAMES.format(name=source.name)
             raise FileError(f"Cannot read {source.name!r}: {name} files are not supported; {way}.")

@@ -1,5 +1,6 @@
 """The widget: what to do with which layer, and a thread that does it."""
 
+import gc
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ class _Widget:
         from qtpy.QtCore import QTimer
 
         self.viewer, self.worker = viewer, None
-        self._stopped, self._share = threading.Event(), 0.0
+        self._stopped, self._share, self._collects = threading.Event(), 0.0, False
 
         def number(label: str, tip: str, value: float = 0, most: float = 1e9) -> Any:
             return widgets.FloatSpinBox(
@@ -72,10 +73,15 @@ class _Widget:
         self.container.native.nlnet_widget = self
         # The thread that works must not touch what is shown.
         self._clock = QTimer(self.container.native, interval=100)
-        self._clock.timeout.connect(lambda: setattr(self.bar, "value", round(100 * self._share)))
+        self._clock.timeout.connect(self._tick)
         self.layer.changed.connect(lambda _: self.along.reset_choices())
         self.start.changed.connect(self.run)
         self.stop.changed.connect(self._stopped.set)
+
+    def _tick(self) -> None:
+        """Show the progress, and collect the garbage that the thread must not collect."""
+        self.bar.value = round(100 * self._share)
+        gc.collect(1)
 
     def _axes(self) -> list[tuple[str, int | None]]:
         """Return the axes in front of rows and columns, by their names, and none of them."""
@@ -97,6 +103,9 @@ class _Widget:
         data = layer.data[0] if layer.multiscale else layer.data
         mask = None if self.mask.value is None else self.mask.value.data != 0
         self._stopped.clear()
+        # Any thread may collect garbage, and crashes if it deletes objects of Qt (napari#1029).
+        self._collects = gc.isenabled()
+        gc.disable()
         self._show(busy=True)
 
         def report(share: float) -> bool:
@@ -130,9 +139,14 @@ class _Widget:
             _connect={
                 "returned": add,
                 "errored": lambda error: show_error(str(error)),
-                "finished": lambda: self._show(busy=False),
+                "finished": self._finish,
             },
         )
+
+    def _finish(self) -> None:
+        if self._collects:
+            gc.enable()
+        self._show(busy=False)
 
     def options(self) -> dict[str, Any]:
         """Return what `nlnet.denoise_stack` is asked for."""
