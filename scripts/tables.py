@@ -35,11 +35,13 @@ from scripts.results import (
 NAME = "tables"
 _SETS = {"bsd68": "BSD68", "set12": "Set12"}
 NONE = "\N{EN DASH}"
-_GRAY = ("gray-5x5", "gray-7x7", "gray", "gray-plus", "open-gray", "open-gray-plus")
-_COLOR = ("color-5x5", "color", "color-plus", "open-color", "open-color-plus")
+_GRAY = ("gray-5x5", "gray-7x7", "gray", "open-gray", "gray-plus")
+_COLOR = ("color-5x5", "color", "open-color", "color-plus")
 _ONE_MODEL = (
-    "`gray`, `gray-plus`, `color` and `color-plus` are one model each, for every sigma; the two "
-    "named plus go beyond the paper: [a refinement]({}#the-refinement) follows their stages."
+    "Models without numbers in their names are for every sigma. The two named plus go beyond the "
+    "paper: [a refinement]({0}how_it_works.md#the-refinement) follows their stages. Those that "
+    "begin with `open-` are trained on [photos under open terms]({0}photos.md) alone, all others "
+    "on BSDS500, which is for non-commercial research and education."
 )
 
 
@@ -66,7 +68,7 @@ def format_page() -> str:
     parts = [
         "# Results",
         "Mean PSNR in dB, higher is better. The best of each column is bold; in parentheses, the "
-        f"difference from the paper. {_ONE_MODEL.format('how_it_works.md')}",
+        f"difference from the paper. {_ONE_MODEL.format('')}",
         "## BSD68, gray",
         format_table(GRAY, _GRAY),
         "## BSD68, color",
@@ -103,7 +105,7 @@ def format_summary() -> str:
         [
             "Mean PSNR in dB on BSD68, higher is better. The best of each column is bold; in "
             f"parentheses, the difference from the paper. "
-            f"{_ONE_MODEL.format('docs/how_it_works.md')} "
+            f"{_ONE_MODEL.format('docs/')} "
             "[Results](docs/results.md) says how it is measured.",
             "### Gray",
             format_table(GRAY, _GRAY),
