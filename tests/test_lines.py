@@ -6,7 +6,7 @@ import pytest
 
 from scripts.lines import PACKAGE, count, lines_of_code
 
-MOST_LINES_OF_CODE = 16_700
+MOST_LINES_OF_CODE = 16_720
 """Lower it when the package shrinks; what raises it has to be worth its lines."""
 
 MOST_LINES_OF_A_MODULE = 300
