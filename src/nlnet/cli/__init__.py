@@ -38,7 +38,7 @@ _COMMANDS = (
 """All commands; each has a module, whose docstring is its help."""
 
 _MODULES = {"import": "import_model", "inspect": "inspect_model", "add-noise": "add_noise"}
-"""Those of the commands whose modules are called in another way."""
+"""Modules of the commands whose names differ from theirs."""
 
 _EXAMPLES = "Examples\n--------\n"
 _OWN_SIGNALS = ("serve", "train")

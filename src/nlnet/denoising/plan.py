@@ -29,7 +29,7 @@ _FAR_SHARE = 1e-3
 """If a larger share of the data is above 1.5 times the given range, the range is wrong."""
 
 _TINY = 1e-30
-"""Noise below this is none: what is divided by it may leave the range of float32."""
+"""Noise below this counts as none: a division by it may overflow float32."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _decide_noise(
         return noise
     if sigma is not None and noise != "camera":
         return White(float(sigma))
-    # Only now: who knows the noise need not wait for what finds it.
+    # Imported late: given noise needs no estimator.
     from nlnet.noise.estimation import find_noise
     from nlnet.noise.sample import LEAST_SIDE
 
@@ -218,7 +218,7 @@ def _decide_noise(
 
 
 def _of_strength(noise: Noise, sigma: float) -> Noise:
-    """Return noise of the same correlation, but of this standard deviation."""
+    """Return camera noise of the same correlation, or else white noise, of this strength."""
     if isinstance(noise, Camera):
         return dataclasses.replace(noise.scaled(sigma / noise.sigma), certainty=1.0)
     return White(float(sigma))
@@ -248,7 +248,7 @@ def check_request(sigma: object, noise: object, most: float, *, mapped: bool = F
 def _find_box(
     sample: Sample, white: float, noise: Noise, request: Request
 ) -> tuple[Box | None, bool]:
-    """Return the values that the estimate is kept in, and whether it is not, for it leaves them."""
+    """Return the box to clip to, if any, and whether there is none as values lie outside the range."""
     clip, extremes = request.clip, sample.extremes
     if isinstance(noise, NoNoise) or not extremes.count or (clip is not None and not clip):
         return None, False

@@ -148,7 +148,7 @@ class Metadata:
         return self.icc if fits else None
 
     def all_resources(self) -> bytes | None:
-        """Return Photoshop's resources, with IPTC among them also if it stood beside them."""
+        """Return Photoshop's resources, with the file's own IPTC if they contain none."""
         if self.iptc is None:
             return self.resources
         given = self.resources or b""
@@ -157,9 +157,9 @@ class Metadata:
         return given + b"\0" * (len(given) % 2) + photoshop.with_iptc(self.iptc)
 
     def lost_in(self, target: str, channels: int, held: Collection[str]) -> list[str]:
-        """Name what a format of that name, which holds those kinds of metadata, has no place for.
+        """Name the metadata that is lost in the format `target`, which holds the kinds in `held`.
 
-        The kinds are ``exif``, ``icc``, ``xmp`` and ``iptc``.
+        Kinds are ``exif``, ``icc``, ``xmp`` and ``iptc``.
         """
         kinds = {"exif": "EXIF", "icc": "the color profile", "xmp": "XMP", "iptc": "IPTC"}
         lost = [
@@ -204,7 +204,7 @@ class Metadata:
         return dataclasses.replace(self, tags=Tags(self.tags.layout, entries))
 
     def moves_maker_notes(self, target: str) -> bool:
-        """Tell whether a maker's notes, which may point into the file by place, change theirs."""
+        """Tell whether maker notes move, which breaks offsets that they may have into the file."""
         inner = self.exif_tags.entries.get(EXIF_DIRECTORY)
         moves = "TIFF" in (self.origin, target)
         return moves and inner is not None and MAKER_NOTE in (inner.directory or {})

@@ -59,7 +59,7 @@ class Noise:
     certainty: float = 1.0
 
     if TYPE_CHECKING:
-        # At run time, a property would become the default value of the fields of these names.
+        # For type checkers only: a dataclass would take these properties as defaults of its fields.
         @property
         def sigma(self) -> float | None:
             """Standard deviation on average over the image."""
@@ -105,7 +105,7 @@ class Noise:
 
     @property
     def octaves(self) -> tuple[float, ...]:
-        """Standard deviation after averaging squares of 1, 2, 4 pixels, times their side.
+        """Standard deviation of the means of squares of 1x1, 2x2, 4x4 pixels, times their side.
 
         It is relative to the first: 1, 1, 1 unless the noise is correlated.
         """

@@ -131,8 +131,10 @@ class Phase(abc.ABC):
         """Put the running average, if there is one, into the network until the block ends."""
         present = {name: value.clone() for name, value in self._network.state_dict().items()}
         self.keep_average()
-        yield
-        self._network.load_state_dict(present)
+        try:
+            yield
+        finally:
+            self._network.load_state_dict(present)
 
     def keep_average(self) -> None:
         """Put the running average, if there is one, into the network."""
@@ -157,7 +159,7 @@ class Phase(abc.ABC):
     def _loss(self, batches: Sequence[Batch]) -> Tensor:
         """Return the mean loss over the team's crops of this step, and leave its gradients."""
         for parameter in self._moving:
-            # Not None, which several processes could not tell from zeros.
+            # Zeros, not None: a process without crops sends as many gradients as the others.
             parameter.grad = torch.zeros_like(parameter)
         # In float64: a line search compares losses that differ in the last digits.
         total = torch.zeros((), dtype=torch.float64)
