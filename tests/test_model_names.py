@@ -87,8 +87,9 @@ def test_a_family_needs_a_usable_sigma(sigma):
 @pytest.mark.parametrize("name", shipped_models())
 def test_every_shipped_model_is_what_its_name_says(name):
     shipped = load_model(name)
-    kind, *rest = name.split("-")
+    kind, *rest = name.removeprefix("open-").split("-")
     assert shipped.name == name
+    assert ("BSDS500" in str(shipped.provenance)) != name.startswith("open-")
     assert shipped.config.channels == {"gray": 1, "color": 3}[kind]
     if isinstance(shipped, Family):
         assert (shipped.sigmas[0], shipped.sigmas[-1]) == (1.0, 100.0)

@@ -248,7 +248,7 @@ def check_request(sigma: object, noise: object, most: float, *, mapped: bool = F
 def _find_box(
     sample: Sample, white: float, noise: Noise, request: Request
 ) -> tuple[Box | None, bool]:
-    """Return the box to clip to, if any, and whether there is none as values lie outside the range."""
+    """Return the box to clip to, if any, and whether values outside the range keep it from one."""
     clip, extremes = request.clip, sample.extremes
     if isinstance(noise, NoNoise) or not extremes.count or (clip is not None and not clip):
         return None, False
