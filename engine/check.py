@@ -1,9 +1,9 @@
 """``make engine-check``: the engine's test program and its fuzz target under sanitizers.
 
 Threads in one build, address and undefined behaviour in another. All programs are built first, and
-then run side by side. The thread sanitizer sees only what runs in several threads: of the fuzz
-target two thirds of the cases, whose jobs get all of their threads. ``--cases`` says how many cases
-there are, ``--seed`` where they begin; the same seed gives the same cases.
+then run side by side. The thread sanitizer sees only what runs in several threads; in the fuzz
+target, jobs get all of their threads for it. ``--cases`` says how many cases there are, ``--seed``
+where they begin; the same seed gives the same cases.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def programs(options: argparse.Namespace, compiler: Compiler) -> Iterator[tuple[
         build = Build(host(), compiler, name, (*flags, *own))
         fuzz, check = f"--cases {options.cases} {seed}", f"--rounds {options.rounds}"
         if name == "thread":
-            fuzz, check = f"--threads --cases {options.cases * 2 // 3} {seed}", f"--threads {check}"
+            fuzz, check = f"--threads {fuzz}", f"--threads {check}"
         yield build.program(TESTS / "fuzz.cpp"), fuzz
         yield build.program(TESTS / "check.cpp"), check
     if compiler.family == "clang":

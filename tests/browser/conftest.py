@@ -65,6 +65,17 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+def close(contexts: list[Any], visits: list[Visit]) -> None:
+    """Close what was open; nothing may have left the host, and nothing have gone wrong."""
+    for context in contexts:
+        context.close()
+    for visit in visits:
+        assert visit.requests
+        own = (visit.url, "blob:http", "data:")
+        assert [url for url in visit.requests if not url.startswith(own)] == []
+        assert visit.complaints == []
+
+
 @pytest.fixture
 def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]:
     """Open the page; at the end nothing may have left the host, and nothing have gone wrong."""
@@ -89,14 +100,7 @@ def visit(browser: Any, server: ServerProcess) -> Iterator[Callable[..., Visit]]
         return visit
 
     yield start
-    for context in contexts:
-        context.close()
-    for visit in visits:
-        assert visit.requests
-        own = (visit.url, "blob:http")
-        foreign = [url for url in visit.requests if not url.startswith(own)]
-        assert [url for url in foreign if not url.startswith("data:")] == []
-        assert visit.complaints == []
+    close(contexts, visits)
 
 
 @pytest.fixture(scope="module")
@@ -148,12 +152,7 @@ def site(browser: Any, address: str) -> Iterator[Visits]:
         return tour
 
     yield start
-    for context in contexts:
-        context.close()
-    for tour in visits:
-        own = (address, "blob:http", "data:")
-        assert [url for url in tour.requests if not url.startswith(own)] == []
-        assert tour.complaints == []
+    close(contexts, visits)
 
 
 BUILT = pytest.mark.skipif(not SITE.exists(), reason="make site builds it")
